@@ -1,0 +1,213 @@
+"""Every setting, once: the editor's configuration, ``optimas.toml``, the manual and the VS Code schema come from here.
+
+Keys are camelCase in the editor and in JSON (``optimas.hotKernels.coverage``), snake_case in Python and in
+``optimas.toml`` (``[hot_kernels] coverage``); both spellings are accepted everywhere.
+"""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from pathlib import Path
+from typing import Any, cast
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic.alias_generators import to_camel
+
+from optimas_lsp.errors import ConfigError
+
+FILE_NAME = "optimas.toml"
+
+
+class Section(BaseModel):
+    """Base of every group of settings."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True, use_attribute_docstrings=True
+    )
+
+
+class HotKernels(Section):
+    """Which kernels are worth looking at."""
+
+    coverage: float = Field(default=0.80, gt=0, le=1)
+    """The smallest set of kernels that covers this share of GPU time is hot (0 to 1)."""
+
+    maximum: int = Field(default=3, ge=1, le=100)
+    """At most this many kernels are hot."""
+
+
+class Lines(Section):
+    """Which lines and reasons become findings."""
+
+    dominant_reason: float = Field(default=0.30, ge=0, le=1)
+    """A stall reason is kept on a line when it holds at least this share of the line's stalled samples (0 to 1)."""
+
+    minimum_share: float = Field(default=0.01, ge=0, le=1)
+    """A line needs at least this share of its kernel's samples to be shown (0 to 1)."""
+
+    actionable_share: float = Field(default=0.05, ge=0, le=1)
+    """From this share of the kernel's samples on, a finding is a warning rather than information (0 to 1)."""
+
+    minimum_samples: int = Field(default=200, ge=0)
+    """Below this many samples in a kernel nothing is a warning and the text says "too few samples"."""
+
+    busy_issue: float = Field(default=0.70, ge=0, le=1)
+    """Where schedulers issue in more than this share of cycles, stalls are noise and the advice says so (0 to 1)."""
+
+
+class Diagnostics(Section):
+    """Squiggles."""
+
+    enable: bool = True
+    """Show findings as diagnostics."""
+
+    maximum_per_file: int = Field(default=100, ge=0)
+    """At most this many diagnostics in one file, the costliest first."""
+
+    hints: bool = True
+    """Also show findings below the information level as hints."""
+
+
+class InlayHints(Section):
+    """Text at line ends."""
+
+    enable: bool = True
+    """Show the share of samples and the main reason at the end of hot lines."""
+
+    maximum_per_file: int = Field(default=40, ge=0)
+    """At most this many inlay hints in one file, the costliest first."""
+
+
+class CodeLens(Section):
+    """Lines above kernels."""
+
+    enable: bool = True
+    """Show share of GPU time, duration and verdict above each profiled kernel."""
+
+
+class PathMap(Section):
+    """One rule that leads from the path in a profile to the path here."""
+
+    from_: str = Field(alias="from")
+    """Prefix of the path as it stands in the profile."""
+
+    to: str
+    """Folder that takes its place; relative to the workspace folder."""
+
+
+class Profiles(Section):
+    """Where reports are and how they are read."""
+
+    reports: tuple[str, ...] = ("**/*.ncu-rep", "**/*.ncu-repz", "**/*.optimas.json", "**/*.optimas.json.zst")
+    """Glob patterns, relative to the workspace folder, of the reports to open."""
+
+    exclude: tuple[str, ...] = ("**/.git/**", "**/node_modules/**", "**/.venv/**")
+    """Glob patterns of what is never searched for reports."""
+
+    use: str = ""
+    """The one report to show when several concern a file; empty: the newest."""
+
+    poll_seconds: float = Field(default=2.0, ge=0.2, le=3600)
+    """How often reports are looked at when the editor does not watch files (seconds)."""
+
+    workers: int = Field(default=0, ge=0, le=64)
+    """Worker processes that read one report; 0: as many as there are cores, two at most."""
+
+    time_limit_seconds: float = Field(default=300.0, gt=0)
+    """A worker that needs longer than this to read a report is ended (seconds)."""
+
+    memory_limit_mb: int = Field(default=4096, ge=256)
+    """A worker that needs more memory than this is ended (MB)."""
+
+
+class Settings(Section):
+    """All settings of the server and of ``optimas analyze``."""
+
+    hot_kernels: HotKernels = HotKernels()
+    lines: Lines = Lines()
+    diagnostics: Diagnostics = Diagnostics()
+    inlay_hints: InlayHints = InlayHints()
+    code_lens: CodeLens = CodeLens()
+    profiles: Profiles = Profiles()
+    path_maps: tuple[PathMap, ...] = ()
+    """Rules from profiled paths to paths here; the longest matching prefix wins."""
+
+
+def parse(values: object, *, where: str, base: Settings | None = None) -> Settings:
+    """Settings from plain data, laid over ``base``.
+
+    Raises ConfigError that names ``where``, the key, what was wrong and, for an unknown key, the nearest known one.
+    """
+    if not isinstance(values, dict):
+        raise ConfigError(f"the settings must be a table, not {type(values).__name__}", where=where)
+    merged = _overlay((base or Settings()).model_dump(by_alias=True), _camel(cast("dict[str, Any]", values)))
+    try:
+        return Settings.model_validate(merged)
+    except ValidationError as error:
+        raise _explain(error, where) from None
+
+
+def load_toml(path: Path) -> dict[str, Any]:
+    """The whole ``optimas.toml`` at ``path`` as plain data; raises ConfigError with the line of a syntax error."""
+    try:
+        return tomllib.loads(path.read_text("utf-8"))
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"not valid TOML: {error}", where=path, remedy="correct the line it names") from None
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"not UTF-8 text: {error.reason} at byte {error.start}", where=path) from None
+    except OSError as error:
+        raise ConfigError(f"cannot be read: {error.strerror}", where=path, remedy="check its permissions") from None
+
+
+PROGRAM_TABLES = frozenset({"target", "profile"})
+"""Tables of ``optimas.toml`` that describe a program, not settings; their own rooms read them."""
+
+
+def from_toml(path: Path, *, base: Settings | None = None) -> Settings:
+    """Settings in the ``optimas.toml`` at ``path``, laid over ``base``; tables that describe a program are skipped."""
+    values = {key: value for key, value in load_toml(path).items() if key not in PROGRAM_TABLES}
+    return parse(values, where=str(path), base=base)
+
+
+def _camel(values: dict[str, Any]) -> dict[str, Any]:
+    return {
+        to_camel(key): _camel(cast("dict[str, Any]", value)) if isinstance(value, dict) else value
+        for key, value in values.items()
+    }
+
+
+def _overlay(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
+    merged = dict(base)
+    for key, value in over.items():
+        old = merged.get(key)
+        if isinstance(old, dict) and isinstance(value, dict):
+            merged[key] = _overlay(cast("dict[str, Any]", old), cast("dict[str, Any]", value))
+        else:
+            merged[key] = value
+    return merged
+
+
+def known_keys(section: type[BaseModel] = Settings, prefix: str = "") -> list[str]:
+    """Every setting's dotted camelCase key, e.g. ``hotKernels.coverage``."""
+    keys: list[str] = []
+    for name, field in section.model_fields.items():
+        key = prefix + (field.alias or name)
+        kind = field.annotation
+        if isinstance(kind, type) and issubclass(kind, Section):
+            keys += known_keys(kind, key + ".")
+        else:
+            keys.append(key)
+    return keys
+
+
+def _explain(error: ValidationError, where: str) -> ConfigError:
+    sentences: list[str] = []
+    for item in error.errors():
+        key = ".".join(str(part) for part in item["loc"])
+        if item["type"] == "extra_forbidden":
+            near = difflib.get_close_matches(key, known_keys(), n=1, cutoff=0.5)
+            sentences.append(f"unknown key '{key}'" + (f" (did you mean '{near[0]}'?)" if near else ""))
+        else:
+            sentences.append(f"'{key}': {item['msg']} (found {item['input']!r})")
+    return ConfigError("; ".join(sentences), where=where, remedy="see docs/settings.md for every key and its type")

@@ -1,0 +1,1 @@
+"""What a profile means: stalls, roofline, counters and knowledge, all as Evidence."""

@@ -1,0 +1,163 @@
+"""Evidence, the one currency: what a diagnostic shows, a prompt lists, a rewrite cites and EAR scores.
+
+``Analysis`` is the published schema ``optimas.analysis/1`` that ``optimas analyze --format json`` writes.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import ConfigDict, Field
+
+from optimas_lsp.profile.model import Frozen, Note
+
+SCHEMA: Literal["optimas.analysis/1"] = "optimas.analysis/1"
+
+EvidenceSource = Literal["pc", "bl", "rl", "ia", "pt"]
+"""pc: a stall on a waiting line; bl: a cause; rl: roofline; ia: counter importance; pt: a pattern rule."""
+
+
+class Location(Frozen):
+    """A source line. ``file`` is as the profiler names it; ``path`` the workspace file it was mapped to, if any.
+
+    ``line`` is 1-based and refers to the text that was profiled; 0 is "no line" and only occurs unattributed.
+    """
+
+    file: str
+    line: int
+    path: str | None = None
+    function: str | None = None
+
+
+class Cause(Frozen):
+    """One instruction that made a line wait. ``share`` is of the samples of the evidence it belongs to (0 to 1)."""
+
+    file: str
+    line: int
+    opcode: str
+    share: float
+    confidence: Literal["certain", "dominant", "shared"]
+    kind: Literal["raw", "war", "sync", "self", "drain"] = "raw"
+    path: str | None = None
+    inlined_at: tuple[Location, ...] = ()
+
+
+class Expectation(Frozen):
+    """Which way a fix should move what: ``metric`` is a stall reason, counter or ``time``."""
+
+    metric: str
+    direction: Literal["down", "up"]
+
+
+class Bound(Frozen):
+    """An upper bound of what acting on one finding buys: whole-program speed-up factor, "at most"."""
+
+    speedup: float
+    method: Literal["elimination", "hiding", "ceiling", "vendor"]
+
+
+class Evidence(Frozen):
+    """One diagnosed fact. ``share`` is of all PC samples of the kernel, ``margin`` its 95 % half-width (both 0 to 1).
+
+    ``level``: ``act`` is worth changing (Warning), ``hot`` says where time goes (Information), ``note`` is the rest.
+    ``location`` is the innermost line; ``inlined_at`` the call sites out to the kernel, innermost first.
+    ``shown`` is the frame to show it at: an editable one if the workspace is known.
+    """
+
+    id: str = Field(description="stable within one analysis: PC-3, BL-1, RL-1, IA-2, PT-1")
+    source: EvidenceSource
+    rule: str = Field(description="the stall reason as the profiler names it, or the rule's own name")
+    kernel: str = Field(description="mangled name")
+    location: Location | None
+    inlined_at: tuple[Location, ...] = ()
+    shown: Location | None = None
+    samples: int = 0
+    not_issued: int = 0
+    share: float = 0.0
+    margin: float = 0.0
+    level: Literal["act", "hot", "note"] = "note"
+    text: str = ""
+    expects: tuple[Expectation, ...] = ()
+    causes: tuple[Cause, ...] | None = None
+    waits: tuple[Location, ...] = Field(default=(), description="for source 'bl': the lines that wait for this one")
+    confidence: Literal["certain", "dominant", "shared", "none"] | None = None
+    bound: Bound | None = None
+
+
+class UnattributedCause(Frozen):
+    """Part of a kernel's samples that no source line can be given, with the reason in words."""
+
+    why: Literal["no-lineinfo", "line-0", "generated", "no-file"]
+    text: str
+    samples: int
+
+
+class SampleTotals(Frozen):
+    """Sums over one kernel. ``stalled`` leaves out ``selected`` and ``not_selected``."""
+
+    total: int
+    stalled: int
+    not_issued: int
+    unattributed: int
+    why_unattributed: tuple[UnattributedCause, ...] = ()
+
+
+class LineReason(Frozen):
+    """One stall reason on one line: sample counts, all and not-issued."""
+
+    reason: str
+    samples: int
+    not_issued: int
+
+
+class LineHeat(Frozen):
+    """Everything sampled on one source line of one kernel; what a hover's table shows."""
+
+    location: Location
+    samples: int
+    stalled: int
+    not_issued: int
+    share: float
+    margin: float
+    reasons: tuple[LineReason, ...] = Field(description="all reasons, most samples first")
+
+
+class KernelAnalysis(Frozen):
+    """One kernel of the report. ``gpu_time_ns`` sums its launches; ``share`` is of the report's GPU time."""
+
+    name: str
+    mangled: str
+    base_name: str
+    launches: int
+    gpu_time_ns: float | None
+    share: float | None
+    hot: bool
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    location: Location | None = Field(default=None, description="where the kernel's definition starts, if known")
+    issue_active: float | None = Field(default=None, description="share of cycles with an issue, 0 to 1")
+    facts: dict[str, float | str | None] = Field(default={}, description="registers, occupancy, … for the hover")
+    samples: SampleTotals
+    evidence: tuple[Evidence, ...]
+    lines: tuple[LineHeat, ...] = ()
+
+
+class ReportInfo(Frozen):
+    """Which report an analysis is of."""
+
+    path: str
+    sha256: str
+    tool: str
+    tool_version: str
+    device: str
+
+
+class Analysis(Frozen):
+    """``optimas.analysis/1``: everything ``analyze`` found in one report."""
+
+    schema_: Literal["optimas.analysis/1"] = Field(default=SCHEMA, alias="schema")
+    report: ReportInfo
+    kernels: tuple[KernelAnalysis, ...]
+    notes: tuple[Note, ...] = ()
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, serialize_by_alias=True)

@@ -1,0 +1,1 @@
+"""What the GPU executed: machine code, inline chains and the causes of stalls."""

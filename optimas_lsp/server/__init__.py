@@ -1,0 +1,1 @@
+"""The LSP surface; the only room that knows about the protocol."""

@@ -1,0 +1,1 @@
+"""One module an LSP capability: pure functions of a snapshot."""
