@@ -122,6 +122,99 @@ class LineHeat(Frozen):
     reasons: tuple[LineReason, ...] = Field(description="all reasons, most samples first")
 
 
+class RooflineLevel(Frozen):
+    """Traffic at one memory level, summed over the kernel's launches.
+
+    ``intensity`` is FLOP per byte of the verdict's precision (``None`` without floating-point work), ``achieved_pct``
+    the achieved share of the level's peak rate (0 to 100), rates are bytes per second. ``None``: not collected.
+    """
+
+    bytes: float | None
+    intensity: float | None
+    achieved_pct: float | None
+    bytes_per_s: float | None = None
+    peak_bytes_per_s: float | None = None
+
+
+class PrecisionWork(Frozen):
+    """Floating-point work of one precision (an FMA counts two), summed over launches; rates are FLOP per second."""
+
+    flop: float
+    flop_per_s: float
+    peak_flop_per_s: float | None = None
+    achieved_pct: float | None = None
+
+
+class Ceiling(Frozen):
+    """The least time the kernel could take for the bytes and operations it did, and what that leaves to gain.
+
+    ``time_ns`` sums over launches; ``limited_by`` names the resource that takes it: ``dram``, ``l2``, ``l1``, a
+    precision or ``issue``; ``each_ns`` is the least time each resource alone would need. A change that moves fewer bytes
+    or does fewer operations has another, lower ceiling.
+    """
+
+    time_ns: float
+    speedup: float
+    limited_by: str
+    each_ns: dict[str, float] = {}
+
+
+class Roofline(Frozen):
+    """Where one kernel stands against the limits of its GPU.
+
+    ``verdict``: ``latency`` when neither compute nor any memory level reaches 60 % of its peak, else whichever is
+    closer to its peak. ``compute_pct`` and ``memory_pct`` are those two figures (0 to 100).
+    ``precision`` is the one whose operations take longest at peak; ``none`` if no floating-point work was counted.
+    """
+
+    verdict: Literal["compute", "memory", "latency"]
+    precision: Literal["fp64", "fp32", "fp16", "tensor", "none"]
+    levels: dict[Literal["dram", "l2", "l1"], RooflineLevel]
+    ceiling: Ceiling | None
+    peaks_from: Literal["report", "table"]
+    precisions: dict[Literal["fp64", "fp32", "fp16", "tensor"], PrecisionWork] = {}
+    compute_pct: float | None = None
+    memory_pct: float | None = None
+    time_ns: float = 0.0
+    text: str = ""
+
+
+class CounterScore(Frozen):
+    """One counter that explains the run time over several launches.
+
+    ``score`` is the share of the run time's norm the counter explains alone with its ensemble coefficient (0 to 1),
+    ``low`` and ``high`` its 95 % interval over resampled observations, ``selected`` the share of ensemble members that
+    chose it. ``together`` are counters too collinear to tell apart from it.
+    """
+
+    name: str
+    unit: str
+    group: str = Field(description="hardware unit the counter belongs to, e.g. dram, lts, l1tex, smsp")
+    description: str
+    score: float
+    low: float
+    high: float
+    selected: float
+    together: tuple[str, ...] = ()
+
+
+class CounterImportance(Frozen):
+    """Counters ranked over ``observations`` launches, or ``why_not`` in words where a ranking would be made up."""
+
+    observations: int
+    counters: tuple[CounterScore, ...] = ()
+    explained: float | None = Field(default=None, description="share of the variation of run time explained, 0 to 1")
+    why_not: str | None = None
+
+
+class Conflict(Frozen):
+    """Two sources that point different ways: the ids of the evidence and what the disagreement means."""
+
+    rule: str
+    evidence: tuple[str, ...]
+    text: str
+
+
 class KernelAnalysis(Frozen):
     """One kernel of the report. ``gpu_time_ns`` sums its launches; ``share`` is of the report's GPU time."""
 
@@ -140,6 +233,9 @@ class KernelAnalysis(Frozen):
     samples: SampleTotals
     evidence: tuple[Evidence, ...]
     lines: tuple[LineHeat, ...] = ()
+    roofline: Roofline | None = None
+    importance: CounterImportance | None = None
+    conflicts: tuple[Conflict, ...] = ()
 
 
 class ReportInfo(Frozen):
