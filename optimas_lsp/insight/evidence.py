@@ -149,14 +149,14 @@ class Ceiling(Frozen):
     """The least time the kernel could take for the bytes and operations it did, and what that leaves to gain.
 
     ``time_ns`` sums over launches; ``limited_by`` names the resource that takes it: ``dram``, ``l2``, ``l1``, a
-    precision or ``issue``; ``each_ns`` is the least time each resource alone would need. A change that moves fewer bytes
-    or does fewer operations has another, lower ceiling.
+    precision or ``issue``; ``each_ns`` is the least time each resource alone would need. A change that moves fewer
+    bytes or does fewer operations has another, lower ceiling.
     """
 
     time_ns: float
     speedup: float
     limited_by: str
-    each_ns: dict[str, float] = {}
+    each_ns: dict[str, float] = Field(default={})
 
 
 class Roofline(Frozen):
@@ -172,7 +172,7 @@ class Roofline(Frozen):
     levels: dict[Literal["dram", "l2", "l1"], RooflineLevel]
     ceiling: Ceiling | None
     peaks_from: Literal["report", "table"]
-    precisions: dict[Literal["fp64", "fp32", "fp16", "tensor"], PrecisionWork] = {}
+    precisions: dict[Literal["fp64", "fp32", "fp16", "tensor"], PrecisionWork] = Field(default={})
     compute_pct: float | None = None
     memory_pct: float | None = None
     time_ns: float = 0.0
