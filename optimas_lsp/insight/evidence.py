@@ -111,9 +111,14 @@ class LineReason(Frozen):
 
 
 class LineHeat(Frozen):
-    """Everything sampled on one source line of one kernel; what a hover's table shows."""
+    """Everything sampled on one source line of one kernel; what a hover's table shows.
+
+    A library line inlined at two lines of the user's is two items, each ``shown`` at its own line.
+    """
 
     location: Location
+    inlined_at: tuple[Location, ...] = ()
+    shown: Location | None = None
     samples: int
     stalled: int
     not_issued: int
