@@ -1,0 +1,171 @@
+// One running server and everything that depends on it: start, stop, restart, and what the editor shows meanwhile.
+import * as vscode from "vscode";
+import { LanguageClient, State, type LanguageClientOptions, type ServerOptions } from "vscode-languageclient/node";
+import { offerFix } from "./install";
+import { HOTSPOTS_CHANGED, HOTSPOTS_COMMAND, EMPTY, type Hotspots } from "./protocol";
+import { environment, examine, explain, findInterpreter, type Verdict } from "./python";
+import { chosenSettings } from "./settings";
+
+const LANGUAGES = ["cuda-cpp", "cuda", "c", "cpp", "python"];
+
+export type Phase = "starting" | "running" | "stopped" | "failed";
+
+export class Session implements vscode.Disposable {
+  private client: LanguageClient | undefined;
+  private readonly phases = new vscode.EventEmitter<Phase>();
+  private readonly changes = new vscode.EventEmitter<Hotspots>();
+  private queue: Promise<void> = Promise.resolve();
+  private timer: NodeJS.Timeout | undefined;
+
+  readonly onPhase = this.phases.event;
+  readonly onHotspots = this.changes.event;
+  phase: Phase = "stopped";
+  /** Why the server is not running, in words; empty while it is. */
+  reason = "";
+
+  constructor(
+    private readonly context: vscode.ExtensionContext,
+    private readonly output: vscode.LogOutputChannel,
+  ) {}
+
+  /** Starts the server, or stops it and starts it again; calls made meanwhile wait their turn. */
+  restart(): Promise<void> {
+    this.queue = this.queue.then(() => this.startOnce()).catch((error: unknown) => {
+      this.fail(error instanceof Error ? error.message : String(error));
+    });
+    return this.queue;
+  }
+
+  private async startOnce(): Promise<void> {
+    await this.stop();
+    this.enter("starting");
+    const home = this.context.extensionPath;
+    const verdict = await examine(await findInterpreter(this.context), home);
+    if (verdict.kind !== "ready") {
+      this.fail(explain(verdict));
+      void this.repair(verdict);
+      return;
+    }
+    const { interpreter } = verdict;
+    this.output.info(`server ${verdict.server} with Python ${verdict.python}: ${interpreter.command} (${interpreter.origin})`);
+    const server: ServerOptions = {
+      command: interpreter.command,
+      args: ["-m", "optimas_lsp"],
+      options: { cwd: home, env: environment() },
+    };
+    const client = new LanguageClient("optimas", "Optimas", server, this.options());
+    client.onNotification(HOTSPOTS_CHANGED, () => {
+      this.refreshSoon();
+    });
+    client.onDidChangeState((change) => {
+      if (client !== this.client) {
+        return;
+      }
+      if (change.newState === State.Running) {
+        this.enter("running");
+        this.refreshSoon();
+      } else if (change.newState === State.Stopped) {
+        this.enter("stopped");
+        this.changes.fire(EMPTY);
+      }
+    });
+    this.client = client;
+    await client.start();
+    this.warnOfOtherVersion(verdict);
+  }
+
+  private options(): LanguageClientOptions {
+    return {
+      documentSelector: LANGUAGES.map((language) => ({ scheme: "file", language })),
+      outputChannel: this.output,
+      initializationOptions: { trusted: vscode.workspace.isTrusted, hotspots: true },
+      markdown: { isTrusted: false, supportHtml: false },
+      progressOnInitialization: true,
+      middleware: {
+        workspace: {
+          // Only what somebody chose goes to the server: a default sent along would hide the folder's optimas.toml.
+          configuration: (params) =>
+            params.items.map((item) => chosenSettings(item.section, item.scopeUri === undefined ? undefined : vscode.Uri.parse(item.scopeUri))),
+        },
+      },
+    };
+  }
+
+  /** What the server knows now; nothing while it is not running. */
+  async hotspots(): Promise<Hotspots> {
+    if (this.client?.state !== State.Running) {
+      return EMPTY;
+    }
+    const answer: Hotspots | null = await this.client.sendRequest("workspace/executeCommand", {
+      command: HOTSPOTS_COMMAND,
+      arguments: [],
+    });
+    return answer ?? EMPTY;
+  }
+
+  /** Asks for the hotspots again, once for all the calls made within a tenth of a second. */
+  refreshSoon(): void {
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => {
+      this.hotspots().then(
+        (answer) => {
+          this.changes.fire(answer);
+        },
+        (error: unknown) => {
+          this.output.error(`hotspots could not be asked for: ${String(error)}`);
+        },
+      );
+    }, 100);
+  }
+
+  private async repair(verdict: Exclude<Verdict, { kind: "ready" }>): Promise<void> {
+    if (await offerFix(this.context, verdict)) {
+      await this.restart();
+    }
+  }
+
+  private warnOfOtherVersion(verdict: Extract<Verdict, { kind: "ready" }>): void {
+    const { version } = this.context.extension.packageJSON as { version: string };
+    const series = (text: string): string => text.split(".").slice(0, 2).join(".");
+    if (series(version) !== series(verdict.server)) {
+      this.output.warn(
+        `the extension is ${version} and the server ${verdict.server}; run “Optimas: Install the Server…” to make them one version`,
+      );
+    }
+  }
+
+  private fail(reason: string): void {
+    this.output.error(reason);
+    this.reason = reason;
+    this.enter("failed");
+    this.changes.fire(EMPTY);
+  }
+
+  private enter(phase: Phase): void {
+    if (phase !== "failed") {
+      this.reason = "";
+    }
+    this.phase = phase;
+    void vscode.commands.executeCommand("setContext", "optimas.running", phase === "running");
+    this.phases.fire(phase);
+  }
+
+  private async stop(): Promise<void> {
+    const { client } = this;
+    this.client = undefined;
+    clearTimeout(this.timer);
+    if (client !== undefined) {
+      await client.dispose(2000);
+    }
+  }
+
+  /** Ends the server; the extension host waits for this when the window closes. */
+  async end(): Promise<void> {
+    await this.stop();
+  }
+
+  dispose(): void {
+    this.phases.dispose();
+    this.changes.dispose();
+  }
+}
