@@ -4,6 +4,7 @@
 Every folder that `plans.toml` names is copied to a neutral place, built with the commands of its
 `optimas.toml`, run on each of its inputs (the self-check must pass and the checksum must repeat),
 and profiled with Nsight Compute. The reports and a `provenance.json` go back into the folder.
+What is recorded there already, and still fits the sources, is kept unless --again is given.
 
 Only the standard library is used: this runs where a GPU is, and little else may be there.
 """
@@ -61,6 +62,11 @@ class Plan:
     import_source: bool
     limit_bytes: int
 
+    @property
+    def measured(self) -> str:
+        """The file that ncu writes: it knows no compressed form."""
+        return self.file.replace(".ncu-repz", ".ncu-rep")
+
 
 def read_plans(path: Path) -> list[Plan]:
     """Return the plans of `path` in their order."""
@@ -70,7 +76,7 @@ def read_plans(path: Path) -> list[Plan]:
         if "set" in row:
             options = ["--set", row["set"]]
         else:
-            names = data["sections"][row.get("sections", "lean")]
+            names = data["sections"][row["sections"]]
             options = [part for name in names for part in ("--section", name)]
         options += row.get("options", [])
         plans.append(
@@ -218,33 +224,51 @@ class Sample:
         program = list(plan.input or self.target["inputs"]["default"])
         if not plan.lineinfo:
             program[0] = program[0].replace("build/", "build-plain/")
+        report = self.copy / plan.measured
         for launches in plan.launches:
             command = ["ncu", "--clock-control", "none", *plan.options]
             command += ["--import-source", "yes"] if plan.import_source else []
             command += ["-k", f"regex:{plan.kernels}"]
             command += ["--launch-skip", str(plan.skip)] if plan.skip else []
-            command += ["-c", str(launches), "-f", "-o", plan.file, *program]
-            (self.copy / plan.file).unlink(missing_ok=True)
+            command += ["-c", str(launches), "-f", "-o", plan.measured, *program]
+            report.unlink(missing_ok=True)
             printed = run([*hide, *command], self.copy, self.env, 400)
-            report = self.copy / plan.file
             if not report.is_file():
-                raise MeasureError(f"{self.name}: ncu wrote no {plan.file}:\n{printed}")
+                raise MeasureError(f"{self.name}: ncu wrote no {plan.measured}:\n{printed}")
             if "self-check: passed" not in printed.splitlines():
                 raise MeasureError(f"{self.name}: the program failed under ncu:\n{printed}")
-            if report.stat().st_size <= plan.limit_bytes:
+            if report.stat().st_size <= plan.limit_bytes or plan.file != plan.measured:
                 break
             say(f"  {plan.file}: {report.stat().st_size} bytes with {launches} launches: too large")
         leaks = find_leaks(report)
         if leaks:
             raise MeasureError(f"{self.name}: {plan.file} names this machine: {', '.join(leaks)}")
         return {
-            "file": plan.file,
+            "file": plan.measured,
             "sha256": sha256(report),
             "bytes": report.stat().st_size,
+            "date": now(),
             "command": command,
             "lineinfo": plan.lineinfo,
             "imports_source": plan.import_source,
         }
+
+    def recorded(self) -> dict[str, Any]:
+        """Return what `provenance.json` says, where it is about the sources as they are now."""
+        path = self.origin / "provenance.json"
+        if not path.is_file():
+            return {}
+        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        return found if found["sources"] == self.hashes() else {}
+
+    def hashes(self) -> dict[str, str]:
+        """Return the SHA-256 of every source file."""
+        return {name: sha256(self.origin / name) for name in self.sources}
+
+    def write(self, provenance: dict[str, Any]) -> None:
+        """Write `provenance.json`."""
+        text = json.dumps(provenance, indent=1) + "\n"
+        (self.origin / "provenance.json").write_text(text, encoding="utf-8")
 
 
 def without_lineinfo(command: list[str]) -> list[str]:
@@ -289,35 +313,71 @@ def say(text: str) -> None:
     sys.stdout.flush()
 
 
-def measure(sample: Sample, plans: list[Plan], hide: list[str], tools: dict[str, str]) -> None:
-    """Measure every report of one sample and write its provenance."""
-    say(f"{sample.name}: running")
+def now() -> str:
+    """Return the date and time, UTC."""
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+
+
+def measure_runs(sample: Sample) -> dict[str, Any]:
+    """Run the program on every input and time it with and without line information."""
     before = gpu_facts(sample.env)
     inputs = sample.inputs()
     cost = sample.lineinfo_cost()
-    after = gpu_facts(sample.env)
-    reports: list[dict[str, Any]] = []
-    for plan in plans:
-        begin = time.perf_counter()
-        reports.append(sample.profile(plan, hide))
-        say(f"  {plan.file}: {reports[-1]['bytes']} bytes in {time.perf_counter() - begin:.1f} s")
-    binaries = sorted((sample.copy / "build").glob("*")) if sample.target["build"] else []
-    provenance = {
-        "schema": SCHEMA,
-        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "gpu": {"before_runs": before, "after_runs": after},
-        "tools": tools,
-        "sources": {name: sha256(sample.copy / name) for name in sample.sources},
-        "build": sample.target["build"],
-        "binaries": {f"build/{p.name}": sha256(p) for p in binaries},
+    built = sorted((sample.copy / "build").glob("*")) if sample.target["build"] else []
+    return {
+        "date": now(),
+        "gpu": {"before": before, "after": gpu_facts(sample.env)},
+        "binaries": {f"build/{p.name}": sha256(p) for p in built},
         "inputs": inputs,
         "lineinfo_us": cost,
-        "reports": reports,
     }
-    for report in reports:
-        shutil.copyfile(sample.copy / report["file"], sample.origin / report["file"])
-    text = json.dumps(provenance, indent=1) + "\n"
-    (sample.origin / "provenance.json").write_text(text, encoding="utf-8")
+
+
+def measure(sample: Sample, plans: list[Plan], hide: list[str], again: bool) -> None:
+    """Measure what is not recorded yet of one sample and write its provenance."""
+    say(f"{sample.name}")
+    known = {} if again else sample.recorded()
+    runs = known.get("runs") or measure_runs(sample)
+    kept = {report["file"]: report for report in known.get("reports", [])}
+    reports: list[dict[str, Any]] = []
+    for plan in plans:
+        if plan.file in kept:
+            reports.append(kept[plan.file])
+            continue
+        begin = time.perf_counter()
+        report = sample.profile(plan, hide)
+        report["gpu"] = gpu_facts(sample.env)
+        shutil.copyfile(sample.copy / plan.measured, sample.origin / plan.measured)
+        reports.append(report)
+        say(f"  {plan.file}: {report['bytes']} bytes in {time.perf_counter() - begin:.1f} s")
+    sample.write(
+        {
+            "schema": SCHEMA,
+            "tools": tool_versions(sample.env),
+            "sources": sample.hashes(),
+            "build": sample.target["build"],
+            "runs": runs,
+            "reports": reports,
+        }
+    )
+
+
+def pack(sample: Sample, plans: list[Plan]) -> None:
+    """Compress the reports that the plans want as .ncu-repz: Zstandard over the .ncu-rep."""
+    provenance = sample.recorded()
+    for report in provenance.get("reports", []):
+        plan = next((p for p in plans if p.measured == report["file"] != p.file), None)
+        if plan is None:
+            continue
+        plain = sample.origin / plan.measured
+        run(["zstd", "-19", "-q", "-f", "--rm", plan.measured, "-o", plan.file], sample.origin, dict(os.environ), 900)
+        packed = sample.origin / plan.file
+        report["unpacked"] = {"file": plain.name, "sha256": report["sha256"], "bytes": report["bytes"]}
+        report |= {"file": plan.file, "sha256": sha256(packed), "bytes": packed.stat().st_size}
+        if report["bytes"] > plan.limit_bytes:
+            raise MeasureError(f"{sample.name}: {plan.file} has {report['bytes']} bytes, the plan allows {plan.limit_bytes}")
+    if provenance:
+        sample.write(provenance)
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -326,6 +386,8 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("folders", nargs="*", help="sample folders to measure (default: all of the plans)")
     parser.add_argument("--plans", type=Path, default=HERE / "plans.toml", help="which reports, and how")
     parser.add_argument("--room", type=Path, default=Path("/tmp/run"), help="the neutral place (default: %(default)s)")
+    parser.add_argument("--again", action="store_true", help="measure also what is recorded already")
+    parser.add_argument("--pack", action="store_true", help="only compress the reports measured before (needs zstd)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="builds at a time")
     arguments = parser.parse_args(argv)
 
@@ -338,9 +400,12 @@ def main(argv: list[str] | None = None) -> int:
     env = clean_environment(arguments.room)
     failures = 0
     try:
-        tools = tool_versions(env)
-        hide = hiding_prefix(arguments.room, env)
         samples = [Sample(name, arguments.room, env) for name in names]
+        if arguments.pack:
+            for sample in samples:
+                pack(sample, [p for p in plans if p.folder == sample.name])
+            return 0
+        hide = hiding_prefix(arguments.room, env)
         with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
             built = [pool.submit(sample.prepare) for sample in samples]
     except MeasureError as error:
@@ -349,7 +414,7 @@ def main(argv: list[str] | None = None) -> int:
     for sample, build in zip(samples, built, strict=True):
         try:
             build.result()
-            measure(sample, [p for p in plans if p.folder == sample.name], hide, tools)
+            measure(sample, [p for p in plans if p.folder == sample.name], hide, arguments.again)
         except MeasureError as error:
             failures += 1
             say(f"FAILED {sample.name}: {error}")
