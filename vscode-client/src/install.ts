@@ -6,9 +6,9 @@ import { explain, ownPython, type Interpreter, type Verdict } from "./python";
 
 type Broken = Exclude<Verdict, { kind: "ready" }>;
 
-const CHOOSE = "Choose another Python…";
-const INTO_THIS = "Install into this Python…";
-const SEPARATE = "Make a separate environment…";
+const CHOOSE = "Choose Python…";
+const INTO_THIS = "Install…";
+const SEPARATE = "New environment…";
 
 /** Says what is missing and offers what can fix it; resolves to true when a fix ran to its end. */
 export async function offerFix(context: vscode.ExtensionContext, verdict: Broken): Promise<boolean> {

@@ -1,0 +1,223 @@
+// Drives a real VS Code in a headless Chromium. Reads one task as JSON on standard input, writes what it saw as JSON.
+// Every wait is for something visible, never for a time. A failure leaves failure.png among the screenshots.
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+
+const task = JSON.parse(await text(process.stdin));
+const { chromium } = createRequire(join(task.modules, "package.json"))("playwright-core");
+
+const QUIET = [
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-quic",
+  "--no-first-run",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+];
+
+class Window {
+  constructor(page) {
+    this.page = page;
+  }
+
+  async open(folder) {
+    await this.page.goto(`${task.url}/?folder=${encodeURIComponent(folder)}`);
+    await this.page.locator(".monaco-workbench .part.statusbar").waitFor({ timeout: 60_000 });
+  }
+
+  /** Runs a command by the title the command palette shows. */
+  async command(title) {
+    await this.page.keyboard.press("F1");
+    const input = this.page.locator(".quick-input-widget:visible input.input");
+    await input.waitFor();
+    await input.fill(`>${title}`);
+    await this.page.locator(".quick-input-list .monaco-list-row.focused", { hasText: title }).waitFor();
+    await this.page.keyboard.press("Enter");
+    await this.page.locator(".quick-input-widget").waitFor({ state: "hidden" });
+  }
+
+  async openFile(name) {
+    // The file search needs a moment after the window opened; asking again is what a person would do.
+    for (let attempt = 0; ; attempt++) {
+      await this.page.keyboard.press("Control+P");
+      await this.page.locator(".quick-input-widget:visible input.input").fill(name);
+      try {
+        await this.page.locator(".quick-input-list .monaco-list-row", { hasText: name }).first().waitFor({ timeout: 5_000 });
+        break;
+      } catch (error) {
+        if (attempt === 5) {
+          throw error;
+        }
+        await this.page.keyboard.press("Escape");
+      }
+    }
+    await this.page.keyboard.press("Enter");
+    await this.page.locator(`.tab.active[data-resource-name="${name}"]`).waitFor();
+    await this.page.locator(".monaco-editor.focused .view-line").first().waitFor();
+  }
+
+  async goToLine(line) {
+    await this.page.keyboard.press("Control+G");
+    await this.page.locator(".quick-input-widget:visible input.input").fill(`:${line}`);
+    await this.page.keyboard.press("Enter");
+    await this.page.locator(".quick-input-widget").waitFor({ state: "hidden" });
+    await this.page.waitForFunction(
+      (wanted) => document.querySelector("#status\\.editor\\.selection")?.textContent?.startsWith(`Ln ${wanted},`),
+      line,
+    );
+  }
+
+  async cursorLine() {
+    const words = await this.page.locator("#status\\.editor\\.selection").textContent();
+    return Number(/Ln (\d+)/.exec(words ?? "")?.[1] ?? 0);
+  }
+
+  /** Shows the hover at the cursor and answers its text and whether it holds a table. */
+  async hover() {
+    await this.page.keyboard.press("Control+K");
+    await this.page.keyboard.press("Control+I");
+    const hover = this.page.locator(".monaco-hover:not(.hidden) .hover-contents").first();
+    await hover.waitFor();
+    const all = this.page.locator(".monaco-hover:not(.hidden)").first();
+    return { text: await all.innerText(), tables: await all.locator("table").count(), rows: await all.locator("table tr").count() };
+  }
+
+  async status() {
+    return (await this.page.locator("#optimas-lsp\\.optimas\\.optimas\\.status").textContent()) ?? "";
+  }
+
+  async waitForStatus(pattern, timeout = 60_000) {
+    const item = this.page.locator("#optimas-lsp\\.optimas\\.optimas\\.status", { hasText: pattern });
+    await item.waitFor({ timeout });
+    return await this.status();
+  }
+
+  /** How many visible gutter icons of each heat there are: {1: 2, 5: 1}. */
+  heat() {
+    return this.page.evaluate(() => {
+      const counts = {};
+      for (const mark of document.querySelectorAll(".monaco-editor .glyph-margin-widgets .codicon, .monaco-editor .glyph-margin-widgets div, .monaco-editor .cgmr")) {
+        const found = /heat(\d)\.svg/.exec(getComputedStyle(mark).backgroundImage);
+        if (found) {
+          counts[found[1]] = (counts[found[1]] ?? 0) + 1;
+        }
+      }
+      return counts;
+    });
+  }
+
+  heatSoon(present) {
+    return this.page.waitForFunction((wanted) => {
+      const marks = [...document.querySelectorAll(".monaco-editor .glyph-margin-widgets div, .monaco-editor .cgmr")];
+      return marks.some((mark) => /heat\d\.svg/.test(getComputedStyle(mark).backgroundImage)) === wanted;
+    }, present);
+  }
+
+  squiggles() {
+    return this.page.evaluate(() => {
+      const count = (kind) => document.querySelectorAll(`.monaco-editor .${kind}`).length;
+      return { warning: count("squiggly-warning"), info: count("squiggly-info"), hint: count("squiggly-hint") };
+    });
+  }
+
+  async lines() {
+    const texts = await this.page.locator(".monaco-editor .view-lines .view-line").allInnerTexts();
+    return texts.map((line) => line.replaceAll("\u00a0", " "));
+  }
+
+  async tree() {
+    const rows = this.page.locator('.pane:has([aria-label^="Hotspots"]) .monaco-list-row');
+    await rows.first().waitFor();
+    return (await rows.allInnerTexts()).map((row) => row.replace(/\s+/g, " ").trim());
+  }
+
+  shot(name) {
+    return this.page.screenshot({ path: join(task.shots, `${name}.png`) });
+  }
+}
+
+const scenarios = {
+  /** A folder with a profile: everything it shows on one file. */
+  async profile(window, { file, line }) {
+    const seen = {};
+    await window.open(task.workspace);
+    await window.openFile(file);
+    seen.status = await window.waitForStatus(/hot/);
+    await window.page.locator(".monaco-editor .squiggly-warning").first().waitFor({ state: "attached" });
+    await window.page.locator(".codelens-decoration a").first().waitFor();
+    seen.lens = await window.page.locator(".codelens-decoration").allInnerTexts();
+    await window.heatSoon(true);
+    await window.goToLine(line);
+    seen.squiggles = await window.squiggles();
+    seen.heat = await window.heat();
+    seen.lines = await window.lines();
+    seen.hover = await window.hover();
+    await window.shot("hover");
+    await window.page.keyboard.press("Escape");
+
+    await window.page.locator('.activitybar [aria-label^="Optimas"]').first().click();
+    seen.tree = await window.tree();
+    await window.shot("tree");
+    const finding = window.page.locator('.pane:has([aria-label^="Hotspots"]) .monaco-list-row', { hasText: `${file}:` }).first();
+    seen.clicked = (await finding.innerText()).replace(/\s+/g, " ").trim();
+    await finding.click();
+    await window.page.locator(".monaco-editor.focused").waitFor();
+    seen.arrived = await window.cursorLine();
+    seen.hoverFromTree = (await window.hover()).text;
+    await window.shot("all");
+    await window.page.keyboard.press("Escape");
+
+    await window.command("Optimas: Show or Hide Heat in the Gutter");
+    await window.heatSoon(false);
+    seen.heatOff = await window.heat();
+    await window.command("Optimas: Show or Hide Heat in the Gutter");
+    await window.heatSoon(true);
+    return seen;
+  },
+
+  /** Edits: findings move with their text and leave when it changes. */
+  async edits(window, { file, line }) {
+    const seen = {};
+    await window.open(task.workspace);
+    await window.openFile(file);
+    await window.page.locator(".monaco-editor .squiggly-warning").first().waitFor({ state: "attached" });
+    await window.goToLine(1);
+    await window.page.keyboard.press("Home");
+    await window.page.keyboard.type("// one more line\n");
+    await window.goToLine(line + 1);
+    seen.moved = (await window.hover()).text;
+    await window.page.keyboard.press("Escape");
+    await window.shot("moved");
+    return seen;
+  },
+
+  /** What a folder shows before anything works: the status bar's words and the notification. */
+  async broken(window, { pattern }) {
+    await window.open(task.workspace);
+    const status = window.page.locator("#optimas-lsp\\.optimas\\.optimas\\.status");
+    await window.page.locator(".notification-toast", { hasText: new RegExp(pattern) }).first().waitFor({ timeout: 60_000 });
+    const toast = window.page.locator(".notification-toast", { hasText: new RegExp(pattern) }).first();
+    await window.shot("broken");
+    return {
+      toast: await toast.innerText(),
+      buttons: await toast.locator(".monaco-button").allInnerTexts(),
+      label: await status.getAttribute("aria-label"),
+    };
+  },
+};
+
+const chrome = await chromium.launch({ executablePath: task.browser, args: QUIET });
+const page = await chrome.newPage({ viewport: task.options.viewport ?? { width: 1360, height: 820 } });
+page.setDefaultTimeout(20_000);
+try {
+  const seen = await scenarios[task.scenario](new Window(page), task.options);
+  process.stdout.write(JSON.stringify(seen));
+} catch (error) {
+  await page.screenshot({ path: join(task.shots, "failure.png") });
+  console.error(error);
+  process.exitCode = 1;
+} finally {
+  await chrome.close();
+}
