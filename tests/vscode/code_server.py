@@ -31,13 +31,17 @@ def installed() -> Path | None:
 
 def browser() -> str | None:
     """A Chromium on PATH."""
-    return next((found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None)
+    return next(
+        (found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None
+    )
 
 
 def package(into: Path) -> Path:
     """The extension packaged into ``into``; its Node packages are installed first when they are absent."""
     if not (CLIENT / "node_modules").is_dir():
-        subprocess.run(["npm", "ci", "--no-audit", "--no-fund", "--loglevel=error"], cwd=CLIENT, check=True, timeout=300)
+        subprocess.run(
+            ["npm", "ci", "--no-audit", "--no-fund", "--loglevel=error"], cwd=CLIENT, check=True, timeout=300
+        )
     subprocess.run(["npm", "run", "--silent", "package", "--", "--no-server"], cwd=CLIENT, check=True, timeout=120)
     made = max(CLIENT.glob("*.vsix"), key=lambda path: path.stat().st_mtime)
     return Path(shutil.copy(made, into))
@@ -51,7 +55,9 @@ class Editor:
     url: str
     data: Path
 
-    def drive(self, scenario: str, workspace: Path, shots: Path, *, timeout: float = 110, **options: Any) -> dict[str, Any]:
+    def drive(
+        self, scenario: str, workspace: Path, shots: Path, *, timeout: float = 110, **options: Any
+    ) -> dict[str, Any]:
         """Run one scenario of drive.mjs in a headless Chromium; what it saw, as plain data."""
         shots.mkdir(parents=True, exist_ok=True)
         task = {
@@ -104,7 +110,7 @@ def editor(
         "PYTHONPATH": str(ROOT) if checkout else "",
         "XDG_CONFIG_HOME": str(folder / "config"),
         "XDG_DATA_HOME": str(folder / "share"),
-        "OPTIMAS_CACHE_DIR": str(folder / "cache"),
+        "XDG_CACHE_HOME": str(folder / "cache"),
     }
     program = str(cache / "node_modules" / ".bin" / "code-server")
     trust = [] if restricted else ["--disable-workspace-trust"]

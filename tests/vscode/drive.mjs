@@ -23,7 +23,8 @@ class Window {
   }
 
   async open(folder) {
-    await this.page.goto(`${task.url}/?folder=${encodeURIComponent(folder)}`);
+    const kind = folder.endsWith(".code-workspace") ? "workspace" : "folder";
+    await this.page.goto(`${task.url}/?${kind}=${encodeURIComponent(folder)}`);
     await this.page.locator(".monaco-workbench .part.statusbar").waitFor({ timeout: 60_000 });
   }
 
@@ -193,18 +194,57 @@ const scenarios = {
     return seen;
   },
 
-  /** What a folder shows before anything works: the status bar's words and the notification. */
-  async broken(window, { pattern }) {
+  /** A Python without the server: the notification, the status bar's words, and the question behind “Install…”. */
+  async broken(window, { pattern, ask }) {
     await window.open(task.workspace);
     const status = window.page.locator("#optimas-lsp\\.optimas\\.optimas\\.status");
-    await window.page.locator(".notification-toast", { hasText: new RegExp(pattern) }).first().waitFor({ timeout: 60_000 });
     const toast = window.page.locator(".notification-toast", { hasText: new RegExp(pattern) }).first();
+    await toast.waitFor({ timeout: 60_000 });
     await window.shot("broken");
-    return {
+    const seen = {
       toast: await toast.innerText(),
       buttons: await toast.locator(".monaco-button").allInnerTexts(),
       label: await status.getAttribute("aria-label"),
     };
+    if (ask) {
+      await toast.locator(".monaco-button", { hasText: ask }).click();
+      const dialog = window.page.locator(".monaco-dialog-box");
+      await dialog.waitFor();
+      seen.question = await dialog.innerText();
+      await window.shot("question");
+      await dialog.locator(".monaco-button", { hasText: "Cancel" }).click();
+      await dialog.waitFor({ state: "detached" });
+      seen.terminals = await window.page.locator(".terminal-wrapper").count();
+    }
+    return seen;
+  },
+
+  /** Only whether findings show: for folders that are not trusted, have several roots, and so on. */
+  async glance(window, { file }) {
+    await window.open(task.workspace);
+    await window.openFile(file);
+    const status = await window.waitForStatus(/hot/);
+    await window.page.locator(".monaco-editor .squiggly-warning").first().waitFor({ state: "attached" });
+    await window.heatSoon(true);
+    await window.page.locator('.activitybar [aria-label^="Optimas"]').first().click();
+    const tree = await window.tree();
+    await window.shot("glance");
+    return {
+      status,
+      tree,
+      restricted: await window.page.locator('.statusbar-item[id="status.workspaceTrust"]').count(),
+    };
+  },
+
+  /** The first-use pages. */
+  async walkthrough(window) {
+    await window.open(task.workspace);
+    await window.page.locator("#optimas-lsp\\.optimas\\.optimas\\.status").waitFor();
+    await window.command("Optimas: Get Started");
+    const steps = window.page.locator(".gettingStarted .step-title");
+    await steps.first().waitFor();
+    await window.shot("walkthrough");
+    return { steps: await steps.allInnerTexts() };
   },
 };
 

@@ -33,7 +33,7 @@ if [ ${#packages[@]} -gt 0 ]; then
     if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
         say "installing ${packages[*]} with apt-get"
         log=$(mktemp)
-        { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${packages[@]}" fonts-dejavu-core; } >"$log" 2>&1 ||
+        { apt-get -o DPkg::Lock::Timeout=300 update -qq && DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 install -y -qq --no-install-recommends "${packages[@]}" fonts-dejavu-core; } >"$log" 2>&1 ||
             { tail -n 5 "$log" >&2; absent "apt-get could not install ${packages[*]}; install them by hand and run this again"; }
         rm -f "$log"
     else

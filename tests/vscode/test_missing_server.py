@@ -7,6 +7,7 @@ import venv
 from pathlib import Path
 
 import pytest
+
 from tests.vscode.code_server import editor, installed
 
 pytestmark = [
@@ -30,10 +31,12 @@ def test_a_python_without_the_server_is_named_with_three_ways_out(tmp_path: Path
     (workspace / "kernel.cu").write_text("__global__ void k() {}\n")
     (workspace / "one.optimas.json").write_text("{}")
     with editor(tmp_path / "editor", {"optimas.python": str(bare_python)}, checkout=False) as running:
-        seen = running.drive("broken", workspace, tmp_path / "shots", pattern="not installed")
+        seen = running.drive("broken", workspace, tmp_path / "shots", pattern="not installed", ask="Install")
     assert str(bare_python) in seen["toast"]
     assert seen["buttons"] == ["Install…", "New environment…", "Choose Python…"]
     assert "not installed" in seen["label"]
+    assert f"{bare_python} -m pip install --upgrade" in seen["question"], "the exact command is shown first"
+    assert seen["terminals"] == 0, "nothing runs once the question is answered with no"
 
 
 def test_a_python_that_does_not_exist_is_named_with_its_origin(tmp_path: Path) -> None:

@@ -1,10 +1,9 @@
 // What the server's command `optimas.hotspots` answers (schema optimas.hotspots/1) and how it is asked for.
 
-/** A place in today's text; `line` and `character` count from 0 as LSP does. */
+/** A line of today's text of a file, counted from 1. */
 export interface Place {
   readonly uri: string;
   readonly line: number;
-  readonly character: number;
 }
 
 export type Level = "act" | "hot" | "note";
@@ -19,21 +18,23 @@ export interface Finding {
   readonly share: number;
   readonly margin: number;
   readonly samples: number;
-  /** The profiled place in words, e.g. `accuracy.cu:34`. */
+  /** The profiled place in words, e.g. `accuracy.cu:34`; empty for what belongs to the whole kernel. */
   readonly where: string;
-  /** Absent when the file is not in the workspace or the line's text has changed since profiling. */
+  /** Null when the file is not in the workspace or the line's text has changed since profiling. */
   readonly place: Place | null;
 }
 
 export interface Kernel {
   readonly name: string;
+  readonly base_name: string;
   readonly mangled: string;
   readonly launches: number;
-  readonly gpuTimeNs: number | null;
+  readonly gpu_time_ns: number | null;
   /** Share of the report's GPU time, 0 to 1. */
   readonly share: number | null;
   readonly hot: boolean;
-  readonly verdict: string;
+  /** What limits the kernel, from its roofline, if the report has one. */
+  readonly verdict: "compute" | "memory" | "latency" | null;
   readonly unattributed: number;
   readonly samples: number;
   readonly place: Place | null;
@@ -53,7 +54,7 @@ export interface Report {
   readonly kernels: readonly Kernel[];
 }
 
-/** Share of the report's GPU time that each line of one file holds, 0 to 1; lines count from 0. */
+/** Share of the report's GPU time that each line of one file holds, 0 to 1; lines count from 1. */
 export interface FileHeat {
   readonly uri: string;
   readonly lines: readonly (readonly [line: number, share: number])[];
@@ -72,6 +73,13 @@ export const HOTSPOTS_CHANGED = "optimas/hotspotsChanged";
 
 export const EMPTY: Hotspots = { schema: "optimas.hotspots/1", reports: [], heat: [] };
 
+const VERDICTS = { compute: "compute bound", memory: "memory bound", latency: "latency bound" } as const;
+
+/** What limits the kernel, in words; empty when the report does not tell. */
+export function verdict(kernel: Kernel): string {
+  return kernel.verdict === null ? "" : VERDICTS[kernel.verdict];
+}
+
 /** A share as people read it: one digit below 10 %, none above. */
 export function percent(share: number): string {
   const value = share * 100;
@@ -87,21 +95,4 @@ export function duration(ns: number): string {
     }
   }
   return `${ns.toFixed(0)} ns`;
-}
-
-/** A name short enough for a tree: template arguments and parameters of a C++ kernel left out. */
-export function shortName(name: string): string {
-  let depth = 0;
-  let kept = "";
-  for (const letter of name) {
-    if (letter === "(" && depth === 0 && !kept.endsWith("operator")) {
-      break;
-    }
-    depth += letter === "<" ? 1 : letter === ">" ? -1 : 0;
-    if (depth === 0 && letter !== ">") {
-      kept += letter;
-    }
-  }
-  const last = kept.trim().split(" ").at(-1) ?? "";
-  return last === "" ? name : last;
 }

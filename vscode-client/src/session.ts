@@ -85,7 +85,7 @@ export class Session implements vscode.Disposable {
         workspace: {
           // Only what somebody chose goes to the server: a default sent along would hide the folder's optimas.toml.
           configuration: (params) =>
-            params.items.map((item) => chosenSettings(item.section, item.scopeUri === undefined ? undefined : vscode.Uri.parse(item.scopeUri))),
+            params.items.map(({ section, scopeUri }) => chosenSettings(section, scopeUri ? vscode.Uri.parse(scopeUri) : undefined)),
         },
       },
     };

@@ -1,0 +1,58 @@
+;;; optimas.el --- Optimas in Emacs through Eglot  -*- lexical-binding: t; -*-
+
+;;; Commentary:
+;; (load "/path/to/editors/emacs/optimas.el"), open a CUDA or Triton file, M-x eglot.
+;; Findings are Flymake diagnostics, the hover comes through ElDoc, M-x optimas-hotspots lists what costs most.
+;; Eglot runs one server a buffer: where clangd is wanted too, `C-u M-x eglot' asks which.
+
+;;; Code:
+
+(require 'eglot)
+(require 'compile)
+
+(defvar optimas-command '("optimas-lsp")
+  "Program and arguments that start the server.")
+
+(add-to-list 'auto-mode-alist '("\\.cuh?\\'" . c++-mode))
+(add-to-list 'eglot-server-programs
+             (cons '(c++-mode c-mode python-mode)
+                   (lambda (&rest _) optimas-command)))
+
+(define-compilation-mode optimas-hotspots-mode "Optimas"
+  "Findings, costliest first; RET goes to the line.")
+
+(defun optimas--findings (hotspots)
+  "The findings of HOTSPOTS (schema optimas.hotspots/1) that have a line, as (COST . TEXT), costliest first."
+  (let (found)
+    (seq-doseq (report (plist-get hotspots :reports))
+      (when (eq (plist-get report :shown) t)
+        (seq-doseq (kernel (plist-get report :kernels))
+          (seq-doseq (finding (plist-get kernel :findings))
+            (when-let ((place (plist-get finding :place)))
+              (push (cons (* (or (plist-get kernel :share) 0) (plist-get finding :share))
+                          (format "%s:%d: %.1f %% of %s: %s"
+                                  (eglot--uri-to-path (plist-get place :uri))
+                                  (plist-get place :line)
+                                  (* 100 (plist-get finding :share))
+                                  (plist-get kernel :base_name)
+                                  (plist-get finding :text)))
+                    found))))))
+    (sort found (lambda (a b) (> (car a) (car b))))))
+
+(defun optimas-hotspots ()
+  "List the findings of the profile that is shown, costliest first."
+  (interactive)
+  (let ((findings (optimas--findings
+                   (jsonrpc-request (eglot--current-server-or-lose) :workspace/executeCommand
+                                    '(:command "optimas.hotspots" :arguments [])))))
+    (with-current-buffer (get-buffer-create "*Optimas hotspots*")
+      (let ((inhibit-read-only t))
+        (erase-buffer)
+        (optimas-hotspots-mode)
+        (dolist (finding findings)
+          (insert (cdr finding) "\n"))
+        (goto-char (point-min)))
+      (display-buffer (current-buffer)))))
+
+(provide 'optimas)
+;;; optimas.el ends here
