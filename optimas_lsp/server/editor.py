@@ -1,0 +1,186 @@
+"""What the server says to the editor: everything outward goes through here, so nothing else knows the protocol.
+
+Requests to the client are bounded: at most one refresh of a kind is unanswered at a time, and none is waited for longer
+than a moment.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from lsprotocol import types
+from pygls.exceptions import JsonRpcException
+
+from optimas_lsp.server.client import Client
+from optimas_lsp.server.hardening import HardenedServer, tokens_of
+from optimas_lsp.server.locations import uri_of
+
+logger = logging.getLogger(__name__)
+
+ANSWER_SECONDS = 30.0
+"""How long the client may take to answer what is no question to the user."""
+
+HOTSPOTS_CHANGED = "optimas/hotspotsChanged"
+SECTION = "optimas"
+
+_KINDS = {"error": types.MessageType.Error, "warning": types.MessageType.Warning, "info": types.MessageType.Info}
+
+
+@dataclass(slots=True)
+class _Refresh:
+    send: Callable[[], Awaitable[None]]
+    wanted: bool = False
+    task: asyncio.Task[None] | None = None
+
+
+@dataclass(slots=True)
+class Editor:
+    """One connected client."""
+
+    server: HardenedServer
+    client: Client = field(default_factory=Client)
+    hotspots: bool = False
+    _refreshes: dict[str, _Refresh] = field(default_factory=dict[str, _Refresh])
+    _tokens: itertools.count[int] = field(default_factory=itertools.count)
+
+    def publish(self, uri: str, version: int | None, diagnostics: Sequence[types.Diagnostic]) -> None:
+        """Show exactly these diagnostics in one document."""
+        stamped = version if self.client.diagnostic_version else None
+        self.server.text_document_publish_diagnostics(
+            types.PublishDiagnosticsParams(uri=uri, version=stamped, diagnostics=list(diagnostics))
+        )
+
+    def refresh(self) -> None:
+        """Have the client ask again for what it pulls; calls while an answer is due are one more request."""
+        server, client = self.server, self.client
+        if client.refresh_code_lenses:
+            self._refresh("codeLens", lambda: server.workspace_code_lens_refresh_async(None))
+        if client.refresh_inlay_hints:
+            self._refresh("inlayHint", lambda: server.workspace_inlay_hint_refresh_async(None))
+        if client.pull_diagnostics:
+            self._refresh("diagnostic", lambda: server.workspace_diagnostic_refresh_async(None))
+        self.hotspots_changed()
+
+    def hotspots_changed(self) -> None:
+        """Tell a client that lists hot spots that the list would differ now."""
+        if self.hotspots:
+            self.server.protocol.notify_plain(HOTSPOTS_CHANGED, {})
+
+    def _refresh(self, kind: str, send: Callable[[], Awaitable[None]]) -> None:
+        refresh = self._refreshes.setdefault(kind, _Refresh(send))
+        refresh.wanted = True
+        if refresh.task is None or refresh.task.done():
+            refresh.task = asyncio.ensure_future(self._drain(kind, refresh))
+
+    async def _drain(self, kind: str, refresh: _Refresh) -> None:
+        while refresh.wanted:
+            await asyncio.sleep(0)  # several causes within one turn of the loop are one refresh
+            refresh.wanted = False
+            try:
+                await asyncio.wait_for(refresh.send(), ANSWER_SECONDS)
+            except (TimeoutError, JsonRpcException) as error:
+                logger.warning("the client did not refresh %s: %s", kind, error or "no answer")
+
+    def log(self, text: str, kind: str = "info") -> None:
+        """A line in the client's log of this server."""
+        self.server.window_log_message(types.LogMessageParams(type=_KINDS[kind], message=text))
+
+    def tell(self, text: str, kind: str = "info") -> None:
+        """A sentence the user sees, and finds again in the log."""
+        self.server.window_show_message(types.ShowMessageParams(type=_KINDS[kind], message=text))
+        self.log(text, kind)
+
+    async def ask(self, text: str, choices: Sequence[str]) -> str | None:
+        """The choice the user makes, None for none; waits as long as the user does."""
+        answer = await self.server.window_show_message_request_async(
+            types.ShowMessageRequestParams(
+                type=types.MessageType.Info,
+                message=text,
+                actions=[types.MessageActionItem(title=choice) for choice in choices],
+            )
+        )
+        return None if answer is None else answer.title
+
+    async def open(self, path: Path) -> bool:
+        """Show a file; False when the client cannot or will not."""
+        if not self.client.show_document:
+            return False
+        params = types.ShowDocumentParams(uri=uri_of(path), take_focus=True)
+        try:
+            result = await asyncio.wait_for(self.server.window_show_document_async(params), ANSWER_SECONDS)
+        except (TimeoutError, JsonRpcException) as error:
+            logger.warning("the client did not show %s: %s", path, error or "no answer")
+            return False
+        return result.success
+
+    async def configuration(self, scopes: Sequence[str | None]) -> list[Any] | None:
+        """Our section of the user's settings, once a scope; None when the client has none to give."""
+        if not self.client.configuration:
+            return None
+        items = [types.ConfigurationItem(scope_uri=scope, section=SECTION) for scope in scopes]
+        try:
+            answer = await asyncio.wait_for(
+                self.server.workspace_configuration_async(types.ConfigurationParams(items=items)), ANSWER_SECONDS
+            )
+        except (TimeoutError, JsonRpcException) as error:
+            logger.warning("the client did not give its settings: %s", error or "no answer")
+            return None
+        values = list(answer)
+        return values + [None] * (len(scopes) - len(values))
+
+    async def register(self, identifier: str, method: str, options: object, *, again: bool = False) -> None:
+        """Ask the client for a dynamic registration; ``again`` replaces the one with the same identifier."""
+        try:
+            if again:
+                gone = types.UnregistrationParams(unregisterations=[types.Unregistration(identifier, method)])
+                await asyncio.wait_for(self.server.client_unregister_capability_async(gone), ANSWER_SECONDS)
+            wish = types.RegistrationParams(registrations=[types.Registration(identifier, method, options)])
+            await asyncio.wait_for(self.server.client_register_capability_async(wish), ANSWER_SECONDS)
+        except (TimeoutError, JsonRpcException) as error:
+            logger.warning("the client did not register %s: %s", method, error or "no answer")
+
+    async def progress(self, title: str) -> Progress:
+        """A progress bar the user may cancel; a silent one where the client has none."""
+        if not self.client.work_done_progress:
+            return Progress(self.server, None)
+        token = f"optimas-{next(self._tokens)}"
+        try:
+            wish = self.server.work_done_progress.create_async(token)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+            await asyncio.wait_for(wish, ANSWER_SECONDS)  # pyright: ignore[reportUnknownArgumentType]
+        except (TimeoutError, JsonRpcException) as error:
+            logger.warning("the client shows no progress: %s", error or "no answer")
+            return Progress(self.server, None)
+        begin = types.WorkDoneProgressBegin(title=title, cancellable=True, percentage=0)
+        self.server.work_done_progress.begin(token, begin)
+        return Progress(self.server, token)
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """One progress bar; a token of None shows nothing."""
+
+    server: HardenedServer
+    token: str | None
+
+    def on_cancel(self, act: Callable[[], object]) -> None:
+        """Do ``act`` when the user cancels."""
+        if self.token is not None:
+            future = tokens_of(self.server.work_done_progress)[self.token]
+            future.add_done_callback(lambda done: act() if done.cancelled() else None)
+
+    def report(self, text: str, percentage: int | None = None) -> None:
+        """Say how far the work is (percentage 0 to 100)."""
+        if self.token is not None:
+            value = types.WorkDoneProgressReport(message=text, percentage=percentage)
+            self.server.work_done_progress.report(self.token, value)
+
+    def end(self, text: str) -> None:
+        """Say how the work ended."""
+        if self.token is not None:
+            self.server.work_done_progress.end(self.token, types.WorkDoneProgressEnd(message=text))

@@ -1,0 +1,28 @@
+"""textDocument/codeLens: above each profiled kernel its share of GPU time, its duration and the verdict."""
+
+from __future__ import annotations
+
+from lsprotocol import types
+
+from optimas_lsp.server import wording
+from optimas_lsp.server.features.commands import OPEN_KERNEL
+from optimas_lsp.server.positions import name_range
+from optimas_lsp.server.snapshot import Snapshot
+
+
+def code_lens(snapshot: Snapshot, params: types.CodeLensParams) -> list[types.CodeLens]:
+    """One lens a kernel that is defined in the document, also where its definition changed since profiling."""
+    view = snapshot.view(params.text_document.uri)
+    settings = None if view is None else snapshot.settings_for(view.document.path)
+    if view is None or settings is None or not settings.code_lens.enable:
+        return []
+    stale = f" · {wording.stale_note(view)}" if view.stale else ""
+    names = [kernel.base_name for _, kernel in view.kernels]
+    lenses: list[types.CodeLens] = []
+    for line, kernel in view.kernels:
+        name = f"{kernel.name}: " if names.count(kernel.base_name) > 1 else ""
+        title = f"{name}{wording.kernel_line(kernel)}{stale}"
+        command = types.Command(title=title, command=OPEN_KERNEL, arguments=[view.document.uri, kernel.mangled])
+        at = name_range(view.document.text, line, kernel.base_name, snapshot.client.encoding)
+        lenses.append(types.CodeLens(range=at, command=command))
+    return lenses

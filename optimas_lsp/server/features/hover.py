@@ -1,0 +1,128 @@
+"""textDocument/hover: on a sampled line why warps wait there, on a kernel's definition what the kernel ran like."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from lsprotocol import types
+
+from optimas_lsp.server import wording
+from optimas_lsp.server.positions import code_range, line_of
+from optimas_lsp.server.snapshot import Snapshot
+from optimas_lsp.server.views import FileView, Finding, Heat
+from optimas_lsp.server.wording import Markup
+
+if TYPE_CHECKING:
+    from optimas_lsp.insight.evidence import Cause, KernelAnalysis
+
+KERNELS_SHOWN = 3
+"""A line of a template may belong to many kernels; the hover shows the hottest."""
+
+
+def hover(snapshot: Snapshot, params: types.HoverParams) -> types.Hover | None:
+    """What is known about the line under the pointer; None where nothing was measured."""
+    view = snapshot.view(params.text_document.uri)
+    line = line_of(params.position)
+    if view is None or not 1 <= line <= view.document.text.line_count:
+        return None
+    markup = Markup(markdown=snapshot.client.markdown_hover)
+    text = wording.paragraphs(_contents(view, markup, line))
+    if not text:
+        return None
+    kind = types.MarkupKind.Markdown if markup.markdown else types.MarkupKind.PlainText
+    return types.Hover(types.MarkupContent(kind, text), code_range(view.document.text, line, snapshot.client.encoding))
+
+
+def _contents(view: FileView, markup: Markup, line: int) -> Iterator[str]:
+    defined = [kernel for site, kernel in view.kernels if site == line]
+    for kernel in defined[:KERNELS_SHOWN]:
+        yield from kernel_facts(markup, kernel)
+    profiled = view.anchors.profiled(line)
+    heats = [] if profiled is None else view.index.heats_at.get(profiled, [])
+    findings = [] if profiled is None else view.index.findings_at.get(profiled, [])
+    for heat in heats[:KERNELS_SHOWN]:
+        yield from _line(markup, heat, findings, alone=len(view.index.kernels) == 1)
+    if len(heats) > KERNELS_SHOWN:
+        yield markup.note(f"and {len(heats) - KERNELS_SHOWN} more kernels sampled on this line")
+    if not heats:
+        for finding in findings:
+            yield from _finding(markup, finding)
+    if (heats or findings or defined) and (note := wording.stale_note(view)):
+        yield markup.note(f"This file has {note}.")
+
+
+def _line(markup: Markup, heat: Heat, findings: list[Finding], *, alone: bool) -> Iterator[str]:
+    line, kernel = heat.heat, heat.kernel
+    share = f"{100 * line.share:.1f} ± {100 * line.margin:.1f} %"
+    of = f"of {markup.code(kernel.base_name)}'s {kernel.samples.total:,} samples"
+    yield f"{markup.strong(share)} {of}" + ("" if alone else f" · {wording.kernel_line(kernel)}")
+    yield wording.reason_table(markup, line)
+    mine = [each for each in findings if each.kernel.mangled == kernel.mangled]
+    for finding in mine:
+        yield from _finding(markup, finding)
+    if line.location != line.shown and line.shown is not None:
+        place = f"{line.location.file}:{line.location.line}"
+        yield f"Measured in {markup.code(place)}, inlined from this line."
+    meaning = _meaning(line.reasons[0].reason) if line.reasons else ""
+    yield markup.escape(meaning)
+    yield markup.note(markup.escape(wording.unattributed(kernel.samples))) if kernel.samples.unattributed else ""
+
+
+def _finding(markup: Markup, finding: Finding) -> Iterator[str]:
+    evidence = finding.evidence
+    yield f"{markup.strong(evidence.id)} {markup.escape(evidence.text)}"
+    if evidence.causes:
+        rows = [_cause(markup, cause) for cause in evidence.causes[:4]]
+        yield markup.table(["caused by", "of the wait", ""], rows)
+    if evidence.bound is not None:
+        yield f"Acting on it buys at most {evidence.bound.speedup:.2f}× ({evidence.bound.method})."
+
+
+def _cause(markup: Markup, cause: Cause) -> list[str]:
+    name = cause.file.replace("\\", "/").rsplit("/", 1)[-1]
+    return [
+        f"{markup.code(cause.opcode)} {markup.escape(name)}:{cause.line} ({cause.confidence})",
+        wording.percent(cause.share),
+        wording.bar(cause.share),
+    ]
+
+
+def _meaning(name: str) -> str:
+    """What happens in the hardware when a warp waits for that reason, and when it does not matter."""
+    from optimas_lsp.insight.stalls import reason
+
+    row = reason(name)
+    return row.meaning + (f" Harmless when: {row.ignore_when}" if row.ignore_when else "")
+
+
+def kernel_facts(markup: Markup, kernel: KernelAnalysis) -> Iterator[str]:
+    """What a kernel ran like, and what the report does not say."""
+    from optimas_lsp.insight.facts import describe
+
+    yield f"{markup.strong('kernel')} {markup.code(kernel.name)}"
+    yield wording.kernel_line(kernel)
+    if kernel.roofline is not None and kernel.roofline.text:
+        yield markup.escape(kernel.roofline.text)
+    shape = [
+        ("grid", " × ".join(str(each) for each in kernel.grid)),
+        ("block", " × ".join(str(each) for each in kernel.block)),
+        ("issue slots used", wording.percent(kernel.issue_active)),
+        *describe(kernel.facts),
+    ]
+    yield markup.table(["", ""], [[markup.escape(label), markup.escape(value)] for label, value in shape])
+    totals = kernel.samples
+    if totals.total:
+        stalled = wording.percent(totals.stalled / totals.total)
+        idle = wording.percent(totals.not_issued / totals.total)
+        yield f"{totals.total:,} samples: {stalled} of warps stalled, {idle} in cycles without an issue."
+    for conflict in kernel.conflicts:
+        yield markup.escape(conflict.text)
+    outside = [each for each in kernel.lines if each.shown is None and each.location.path is None][:4]
+    if outside:
+        places = ", ".join(
+            f"{markup.code(f'{each.location.file}:{each.location.line}')} {wording.short_percent(each.share)}"
+            for each in outside
+        )
+        yield f"Outside this workspace: {places}."
+    yield markup.note(markup.escape(wording.unattributed(totals)))

@@ -1,0 +1,72 @@
+"""The only place where lines become LSP ranges and LSP ranges become changes of text.
+
+Inside, lines count from 1, as profilers count; the protocol counts lines from 0 and characters in the units of the
+encoding agreed on with the client.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from lsprotocol import types
+
+from optimas_lsp.server.client import Encoding
+from optimas_lsp.source.text import Change, Position, SourceText, to_character
+
+
+def line_of(position: types.Position) -> int:
+    """The 1-based line a request is about."""
+    return position.line + 1
+
+
+def code_range(text: SourceText, line: int, encoding: Encoding) -> types.Range:
+    """What is written on ``line``, without indentation and trailing blanks; a blank line whole."""
+    content = text.line(line)
+    kept = content.rstrip()
+    start = len(kept) - len(kept.lstrip())
+    return types.Range(
+        types.Position(line - 1, to_character(content, start, encoding)),
+        types.Position(line - 1, to_character(content, len(kept) if kept else len(content), encoding)),
+    )
+
+
+def line_end(text: SourceText, line: int, encoding: Encoding) -> types.Position:
+    """The position after the last character of ``line`` that is not blank."""
+    return code_range(text, line, encoding).end
+
+
+def name_range(text: SourceText, line: int, name: str, encoding: Encoding) -> types.Range:
+    """Where ``name`` stands on ``line``, or the whole of what is written there."""
+    content = text.line(line)
+    column = content.find(name) if name else -1
+    if column < 0:
+        return code_range(text, line, encoding)
+    return types.Range(
+        types.Position(line - 1, to_character(content, column, encoding)),
+        types.Position(line - 1, to_character(content, column + len(name), encoding)),
+    )
+
+
+def unseen_range(line: int) -> types.Range:
+    """The start of ``line`` in a file whose text is not at hand."""
+    start = types.Position(max(line - 1, 0), 0)
+    return types.Range(start, start)
+
+
+def lines_within(span: types.Range) -> range:
+    """The 1-based lines that ``span`` touches."""
+    return range(span.start.line + 1, span.end.line + 2)
+
+
+def changes_of(events: Iterable[types.TextDocumentContentChangeEvent]) -> list[Change]:
+    """Content changes in our words, in the order they must be applied."""
+    return [
+        Change(event.text, _position(event.range.start), _position(event.range.end))
+        if isinstance(event, types.TextDocumentContentChangePartial)
+        else Change(event.text)
+        for event in events
+    ]
+
+
+def _position(position: types.Position) -> Position:
+    return Position(position.line + 1, position.character)

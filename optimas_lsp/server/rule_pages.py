@@ -1,0 +1,56 @@
+"""A page a rule, in the user's cache folder, for editors that open the description of a diagnostic's code."""
+
+from __future__ import annotations
+
+import logging
+import os
+import tempfile
+from pathlib import Path
+
+from platformdirs import user_cache_path
+
+from optimas_lsp import __version__
+from optimas_lsp.insight.stalls import StallReason, table
+from optimas_lsp.server.locations import uri_of
+
+logger = logging.getLogger(__name__)
+
+
+def folder() -> Path:
+    """Where what we write for the user to read lies; never inside a workspace."""
+    return Path(os.environ.get("OPTIMAS_CACHE_DIR") or user_cache_path("optimas-lsp"))
+
+
+def write() -> dict[str, str]:
+    """Write every page that is missing; returns the URI of each by rule. Without a cache folder there are none."""
+    home = folder() / "rules" / __version__
+    pages: dict[str, str] = {}
+    try:
+        home.mkdir(parents=True, exist_ok=True)
+        for row in table().values():
+            path = home / f"{row.name}.md"
+            if not path.exists():
+                put(path, page(row))
+            pages[row.name] = uri_of(path)
+    except OSError as error:
+        logger.warning("no pages about the rules: %s", error)
+    return pages
+
+
+def page(row: StallReason) -> str:
+    """What a rule means, in Markdown."""
+    lines = [f"# {row.name}", "", f"Warps wait here for {row.waits_for}.", "", row.meaning, ""]
+    if row.remedies:
+        lines += ["## What usually helps", "", *(f"- {remedy}" for remedy in row.remedies), ""]
+    if row.ignore_when:
+        lines += ["## When it does not matter", "", row.ignore_when, ""]
+    return "\n".join(lines)
+
+
+def put(path: Path, text: str) -> None:
+    """Write a whole file or nothing, so that two servers may do it at once."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=path.suffix)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
+        stream.write(text)
+    Path(name).replace(path)

@@ -1,0 +1,244 @@
+"""One client's session: what it has open, where its folders are, what the reports say; makes a snapshot of it all.
+
+Everything here runs on the event loop and is short; looking at disks, reading reports and comparing long texts happen
+elsewhere and come back as events.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Coroutine, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lsprotocol import types
+
+from optimas_lsp.server.background import Background
+from optimas_lsp.server.client import resolve
+from optimas_lsp.server.documents import Document, changed, opened
+from optimas_lsp.server.editor import Editor
+from optimas_lsp.server.features.diagnostics import published
+from optimas_lsp.server.hardening import HardenedServer
+from optimas_lsp.server.loading import Loader
+from optimas_lsp.server.locations import path_of, same_place, uri_of
+from optimas_lsp.server.positions import changes_of
+from optimas_lsp.server.snapshot import Folder, Snapshot, frozen
+from optimas_lsp.server.views import FileIndex, FileView, index
+
+if TYPE_CHECKING:
+    from optimas_lsp.source.anchors import Anchors, Measured
+    from optimas_lsp.source.text import Splice
+
+logger = logging.getLogger(__name__)
+
+LINES_ON_LOOP = 1_500
+"""Texts of more lines than this are compared with the profiled text off the loop."""
+
+HOTSPOTS_SECONDS = 1.0
+"""Edits within this time are one change to whoever lists the hot spots."""
+
+
+class Session:
+    """The mutable centre; features never see it, only ``snapshot``."""
+
+    def __init__(self, server: HardenedServer) -> None:
+        self.editor = Editor(server)
+        self.background = Background()
+        self.loader = Loader(self.editor, self.background, self._reports_changed)
+        self.snapshot = Snapshot()
+        self.ready = asyncio.Event()
+        self._published: set[str] = set()
+        self._indices: dict[tuple[int, Path], FileIndex | None] = {}
+        self._aligning: dict[str, list[Splice]] = {}
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._hotspots: asyncio.TimerHandle | None = None
+
+    # -- life ---------------------------------------------------------------------------------------------------------
+
+    def initialize(self, params: types.InitializeParams, encoding: str) -> None:
+        """Learn who the client is and which folders it has open."""
+        self.editor.client = resolve(params, encoding)
+        options: object = params.initialization_options
+        self.editor.hotspots = isinstance(options, Mapping) and bool(options.get("hotspots"))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
+        folders = [folder.uri for folder in params.workspace_folders or ()]
+        if not folders and params.root_uri:
+            folders = [params.root_uri]
+        elif not folders and params.root_path:
+            folders = [uri_of(Path(params.root_path))]
+        self.snapshot = replace(
+            self.snapshot,
+            client=self.editor.client,
+            folders=tuple(folder for uri in folders if (folder := _folder(uri)) is not None),
+        )
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run ``work`` beside everything else; a failure is logged, never lost."""
+        self.adopt(asyncio.ensure_future(work))
+
+    def adopt(self, task: asyncio.Task[None]) -> None:
+        """Keep a task until it is over, and log its failure."""
+        self._tasks.add(task)
+        task.add_done_callback(self._over)
+
+    def _over(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            logger.error("background work failed", exc_info=error)
+
+    def close(self) -> None:
+        """Stop everything that runs; workers are killed with their tasks."""
+        self.loader.cancel_all()
+        for task in list(self._tasks):
+            task.cancel()
+
+    # -- documents ----------------------------------------------------------------------------------------------------
+
+    def did_open(self, params: types.DidOpenTextDocumentParams) -> None:
+        """Take over a text the client has opened."""
+        item = params.text_document
+        document = opened(item.uri, item.language_id, item.version, item.text)
+        self._aligning.pop(item.uri, None)
+        self._set_document(document)
+        self._set_view(item.uri, None)
+        if self.ready.is_set():
+            self._look_at(document)
+
+    def did_change(self, params: types.DidChangeTextDocumentParams) -> None:
+        """Follow an edit: text, anchors, and what is shown."""
+        uri = params.text_document.uri
+        document = self.snapshot.documents.get(uri)
+        if document is None:
+            logger.warning("a change of a document that is not open: %s", uri)
+            return
+        version = params.text_document.version
+        document, splices = changed(document, version, changes_of(params.content_changes), self.editor.client.encoding)
+        self._set_document(document)
+        if uri in self._aligning:
+            self._aligning[uri] += splices
+        view = self.snapshot.views.get(uri)
+        if view is None:
+            return
+        anchors = view.anchors
+        for splice in splices:
+            anchors = anchors.apply(splice)
+        self._set_view(uri, FileView(document, view.index, anchors))
+        self.publish(uri)
+        self._hotspots_soon()
+
+    def did_close(self, params: types.DidCloseTextDocumentParams) -> None:
+        """Forget a text and take its findings away."""
+        uri = params.text_document.uri
+        self._aligning.pop(uri, None)
+        documents = {key: value for key, value in self.snapshot.documents.items() if key != uri}
+        self.snapshot = replace(self.snapshot, documents=frozen(documents))
+        self._set_view(uri, None)
+        self.publish(uri)
+
+    def _set_document(self, document: Document) -> None:
+        documents = {**self.snapshot.documents, document.uri: document}
+        self.snapshot = replace(self.snapshot, documents=frozen(documents))
+
+    def _set_view(self, uri: str, view: FileView | None) -> None:
+        views = {key: value for key, value in self.snapshot.views.items() if key != uri}
+        if view is not None:
+            views[uri] = view
+        self.snapshot = replace(self.snapshot, views=frozen(views))
+
+    # -- what is shown ------------------------------------------------------------------------------------------------
+
+    def publish(self, uri: str) -> None:
+        """Push the diagnostics of one document, unless the client pulls; nothing where nothing is or was shown."""
+        if self.editor.client.pull_diagnostics:
+            return
+        diagnostics = published(self.snapshot, uri)
+        if not diagnostics and uri not in self._published:
+            return
+        document = self.snapshot.documents.get(uri)
+        self.editor.publish(uri, None if document is None else document.version, diagnostics)
+        (self._published.add if diagnostics else self._published.discard)(uri)
+
+    def show_all_again(self) -> None:
+        """Push every document and have the client pull the rest."""
+        for uri in self.snapshot.documents:
+            self.publish(uri)
+        self.editor.refresh()
+
+    def _look_at(self, document: Document) -> None:
+        """Decide what a document shows; comparing a long text happens off the loop."""
+        found = self._index(document)
+        view = self.snapshot.views.get(document.uri)
+        if found is None:
+            self._aligning.pop(document.uri, None)
+            self._set_view(document.uri, None)
+            self.publish(document.uri)
+            return
+        if view is not None and view.index is found:
+            self.publish(document.uri)
+            return
+        from optimas_lsp.source.anchors import Measured, align
+
+        measured = Measured.of(found.source) or Measured.assume(document.text)
+        if document.text.line_count <= LINES_ON_LOOP and len(measured.keys) <= LINES_ON_LOOP:
+            self._aligned(document, found, align(measured, document.text))
+        else:
+            splices: list[Splice] = []
+            self._aligning[document.uri] = splices
+            self.spawn(self._align(document, found, measured, splices))
+
+    async def _align(self, document: Document, found: FileIndex, measured: Measured, splices: list[Splice]) -> None:
+        from optimas_lsp.source.anchors import align
+
+        anchors = await self.background.run(align, measured, document.text)
+        current = self.snapshot.documents.get(document.uri)
+        if self._aligning.get(document.uri) is not splices or current is None:
+            return  # closed, opened again, or another report was chosen meanwhile
+        del self._aligning[document.uri]
+        for splice in splices:
+            anchors = anchors.apply(splice)
+        self._aligned(current, found, anchors)
+        self.editor.refresh()
+
+    def _aligned(self, document: Document, found: FileIndex, anchors: Anchors) -> None:
+        self._set_view(document.uri, FileView(document, found, anchors))
+        self.publish(document.uri)
+        self._hotspots_soon()
+
+    def _index(self, document: Document) -> FileIndex | None:
+        if document.path is None:
+            return None
+        report = self.snapshot.report_for(document.path)
+        if report is None:
+            return None
+        key = (id(report), document.path)
+        if key not in self._indices:
+            self._indices[key] = index(report, document.path)
+        return self._indices[key]
+
+    def look_again(self) -> None:
+        """Decide anew what every open document shows."""
+        kept = {id(report) for report in self.snapshot.reports.values()}
+        self._indices = {key: value for key, value in self._indices.items() if key[0] in kept}
+        for document in self.snapshot.documents.values():
+            self._look_at(document)
+        self.editor.refresh()
+
+    def _reports_changed(self) -> None:
+        self.snapshot = replace(
+            self.snapshot, reports=frozen(self.loader.reports), failures=frozen(self.loader.failures)
+        )
+        self.look_again()
+
+    def _hotspots_soon(self) -> None:
+        if self.editor.hotspots and self._hotspots is None:
+            self._hotspots = asyncio.get_running_loop().call_later(HOTSPOTS_SECONDS, self._tell_hotspots)
+
+    def _tell_hotspots(self) -> None:
+        self._hotspots = None
+        self.editor.hotspots_changed()
+
+
+def _folder(uri: str) -> Folder | None:
+    path = path_of(uri)
+    return None if path is None else Folder(uri, same_place(path))

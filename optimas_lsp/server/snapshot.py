@@ -1,0 +1,103 @@
+"""The immutable state that features answer from: one snapshot never changes under a request."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, TypeVar
+
+from optimas_lsp.server.client import Client
+from optimas_lsp.server.documents import Document
+from optimas_lsp.server.views import FileView, OpenReport
+
+if TYPE_CHECKING:
+    from optimas_lsp.config import Settings
+
+Key = TypeVar("Key")
+Value = TypeVar("Value")
+
+
+def frozen(mapping: Mapping[Key, Value]) -> Mapping[Key, Value]:
+    """A copy that cannot be changed."""
+    return MappingProxyType(dict(mapping))
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """A workspace folder and the settings that hold in it (None until they are known).
+
+    ``implied`` folders are those of files opened without any workspace.
+    """
+
+    uri: str
+    path: Path
+    settings: Settings | None = None
+    implied: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """Everything a feature may look at. ``views`` holds the open documents that a report concerns.
+
+    ``hidden`` are the URIs whose findings the user does not want to see, ``all_hidden`` hides every file's.
+    ``preferred`` is the report the user chose to look at. ``settings`` holds outside every folder; None until the
+    configuration is known.
+    """
+
+    client: Client = field(default_factory=Client)
+    settings: Settings | None = None
+    folders: tuple[Folder, ...] = ()
+    documents: Mapping[str, Document] = field(default_factory=lambda: frozen({}))
+    views: Mapping[str, FileView] = field(default_factory=lambda: frozen({}))
+    reports: Mapping[Path, OpenReport] = field(default_factory=lambda: frozen({}))
+    failures: Mapping[Path, str] = field(default_factory=lambda: frozen({}))
+    hidden: frozenset[str] = frozenset()
+    all_hidden: bool = False
+    preferred: Path | None = None
+    rule_pages: Mapping[str, str] = field(default_factory=lambda: frozen({}))
+
+    def view(self, uri: str) -> FileView | None:
+        """What is shown in a document, None when no report concerns it or its findings are hidden."""
+        if self.all_hidden or uri in self.hidden:
+            return None
+        return self.views.get(uri)
+
+    def settings_for(self, path: Path | None) -> Settings | None:
+        """The settings of the innermost folder that holds ``path``."""
+        best: Folder | None = None
+        for folder in self.folders:
+            inside = path is not None and path.is_relative_to(folder.path)
+            if inside and (best is None or len(folder.path.parts) > len(best.path.parts)):
+                best = folder
+        return self.settings if best is None or best.settings is None else best.settings
+
+    def reports_for(self, path: Path) -> list[OpenReport]:
+        """The open reports that concern the file at ``path``, newest first."""
+        found = [report for report in self.reports.values() if report.match(path) is not None]
+        return sorted(found, key=lambda report: (-report.stamp.modified_ns, str(report.path)))
+
+    def report_for(self, path: Path) -> OpenReport | None:
+        """The report to show in the file at ``path``: the one chosen, else the one in the settings, else the newest."""
+        found = self.reports_for(path)
+        for report in found:
+            if report.path == self.preferred:
+                return report
+        settings = self.settings_for(path)
+        use = settings.profiles.use if settings is not None else ""
+        for report in found if use else ():
+            if report.path.as_posix() == use or report.path.as_posix().endswith("/" + use):
+                return report
+        return found[0] if found else None
+
+    def shown_reports(self) -> set[Path]:
+        """The reports whose findings are on lines: each mapped file's choice; with no file here, the newest."""
+        files = {
+            match.path for report in self.reports.values() for match in report.loaded.matches if match.path is not None
+        }
+        shown = {report.path for path in files if (report := self.report_for(path)) is not None}
+        if not shown and self.reports:
+            newest = max(self.reports.values(), key=lambda report: (report.stamp.modified_ns, str(report.path)))
+            shown.add(newest.path)
+        return shown
