@@ -152,6 +152,7 @@ class Code(Frozen):
     thread_executed: tuple[int, ...] | None = None
     metrics: dict[str, tuple[int, ...]] = {}
     chains_from: Literal["report", "cubin"] = "report"
+    module: str | None = Field(default=None, description="digest of the embedded cubin it is from (Module.sha256)")
     causes: tuple[CauseEdge, ...] | None = Field(default=None, description="None: causes withheld, see Profile.notes")
 
 

@@ -1,0 +1,283 @@
+"""Reads a slice of the launches of an Nsight Compute report, through ncu_report.
+
+Cost decides the shape: fetching a launch leaks megabytes and looking a counter up by name takes microseconds, so each
+launch is fetched once, each counter looked up once, counters described once, code resolved once a kernel, and a stall
+reason that no sample has is not looked into.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+from optimas_lsp import __version__
+from optimas_lsp.profile.job import Job
+from optimas_lsp.profile.model import Device, Launch, Note, Profile, Tool
+from optimas_lsp.profile.readers.code import Listing, entry, listing
+from optimas_lsp.profile.readers.container import Source, open_container
+from optimas_lsp.profile.readers.gather import Gathering, KernelSums, Names
+from optimas_lsp.profile.readers.native import is_newer, load, native, reader_version
+from optimas_lsp.profile.readers.rules import rule_result
+
+STALL = "smsp__pcsamp_warps_issue_stalled_"
+NOT_ISSUED = "_not_issued"
+ATTRIBUTE = "device__attribute_"
+"""Kept once in ``Device.attributes``, not with every launch."""
+
+_TABLES = ("breakdown:", "group:")
+"""Strings that list other counters."""
+
+_NO_SUM = re.compile(r"^derived__(avg|derivative|pct)_|_nway$|_type$|^smsp__pcsamp_")
+"""Per-instruction values that may not be added over launches: averages, conflict degrees, kinds of access."""
+
+_SMALLEST_ADDRESS = 1 << 24
+"""Correlation ids below this are block sizes, register counts and the like; code is loaded far above."""
+
+_NS = {"ns": 1.0, "nsecond": 1.0, "us": 1e3, "usecond": 1e3, "ms": 1e6, "msecond": 1e6, "s": 1e9, "second": 1e9}
+Role = Literal["counter", "stall", "per-instruction", "attribute", "none"]
+
+
+class Reader:
+    """One report, opened once; :meth:`read` reads one slice of it."""
+
+    def __init__(self, job: Job) -> None:
+        """Raises ReportError when the report cannot be read."""
+        self._job = job
+        self._container = open_container(Path(job.path))
+        self._places = load(Path(job.path), job.shown, self._container)
+        self._native: Any = native(job.shown)
+        self._severities = {int(item): item.name for item in self._native.MsgType}
+        self._speedups = {int(item): item.name for item in self._native.SpeedupType}
+        self._roles: dict[str, Role] = {}
+        self._digests: dict[int, str] = {}
+        self._all = Gathering()
+
+    @property
+    def launches(self) -> int:
+        """How many results the report holds."""
+        return len(self._places)
+
+    def read(self, start: int, stop: int, progress: Callable[[int, bool], None]) -> Profile:
+        """The profile of results ``start`` to ``stop`` (exclusive); ``progress`` is told (read so far, last?)."""
+        for index in range(start, stop):
+            section, at = self._places[index]
+            action = section.action_by_idx(at)
+            if action.workload_type() == self._native.IAction.WorkloadType_KERNEL:
+                self._launch(index, action)
+            else:
+                self._all.notes.add(_NOT_KERNELS)
+            progress(index - start + 1, index + 1 == stop)
+        tool = Tool(name="ncu", version=self._container.ncu_version)
+        if is_newer(tool.version, reader_version()):
+            self._all.notes.add(_newer(tool.version))
+        job = self._job
+        return self._all.freeze(name=job.name, sha256=job.sha256, size=job.size, tool=tool, distiller=__version__)
+
+    def _launch(self, index: int, action: Any) -> None:
+        metrics: dict[str, Any] = {}
+        by_role: dict[Role, dict[str, Any]] = {"stall": {}, "per-instruction": {}, "attribute": {}}
+        row: list[float | None] = [None] * len(self._all.metrics)
+        # One pass over the two thousand names; the order of the table of counters is the order of discovery.
+        places = {name: at for at, name in enumerate(self._all.metrics)}
+        for name in action.metric_names():
+            role = self._roles.get(name)
+            if role == "none" or (role == "attribute" and self._all.launches):
+                continue
+            metric = metrics[name] = action.metric_by_name(name)
+            if role is None:
+                role = self._roles[name] = self._role(name, metric)
+                if role in ("counter", "per-instruction"):
+                    places[name] = len(places)
+                    self._all.describe(name, metric)
+                    row.append(None)
+            if role in ("counter", "per-instruction") and metric.has_value():
+                row[places[name]] = _finite(metric.as_double())
+            if role not in ("counter", "none"):
+                by_role[role][name] = metric
+        if not self._all.launches:
+            self._all.device = _device(by_role["attribute"], self._native.IMetric.ValueKind_STRING)
+        names = self._names(action)
+        key, kernel = self._kernel(index, action, metrics, names, by_role)
+        every, idle = _add_samples(action, kernel, by_role["stall"])
+        for name, metric in by_role["per-instruction"].items():
+            kernel.counts.setdefault(name, {})
+            for offset, value in _instances(action, kernel.listing, metric):
+                kernel.count(name, offset, value)
+        interval = _interval_ns(metrics)
+        kernel.intervals_ns += [interval] if interval is not None else []
+        rules = (rule_result(item, self._severities, self._speedups) for item in action.rule_results())
+        results = self._container.results
+        launch = Launch(
+            index=index,
+            kernel=0,
+            grid=_dimensions(metrics, "launch__grid_dim_"),
+            block=_dimensions(metrics, "launch__block_dim_"),
+            duration_ns=_duration_ns(metrics),
+            counters=(),
+            rules=tuple(self._all.rule(item) for item in rules if item is not None),
+            samples_total=every,
+            samples_not_issued=idle,
+            process=results[index].process if self._in_order(index, names) else "",
+            stream=_first(metrics, "launch__stream_id"),
+        )
+        self._all.launches.append((launch, key))
+        self._all.rows.append(row)
+
+    def _role(self, name: str, metric: Any) -> Role:
+        if name.startswith(STALL):
+            return "stall"
+        if name.startswith(ATTRIBUTE):
+            return "attribute"
+        if name.startswith(_TABLES) or metric.kind() == self._native.IMetric.ValueKind_STRING:
+            return "none"
+        ids = metric.correlation_ids() if metric.num_instances() and metric.has_correlation_ids() else None
+        if ids is not None and ids.as_uint64(0) >= _SMALLEST_ADDRESS and not _NO_SUM.search(name):
+            return "per-instruction"
+        return "counter"
+
+    def _names(self, action: Any) -> Names:
+        kind = self._native.IAction
+        mangled, demangled, base = (
+            action.name(at) or "" for at in (kind.NameBase_MANGLED, kind.NameBase_DEMANGLED, kind.NameBase_FUNCTION)
+        )
+        mangled = mangled or demangled or base or "(unnamed)"
+        return Names(mangled, demangled or mangled, base or demangled or mangled)
+
+    def _in_order(self, index: int, names: Names) -> bool:
+        results = self._container.results
+        return len(results) == len(self._places) and results[index].mangled == names.mangled
+
+    def _kernel(
+        self, index: int, action: Any, metrics: dict[str, Any], names: Names, by_role: dict[Role, dict[str, Any]]
+    ) -> tuple[str, KernelSums]:
+        """The kernel's sums, its code resolved at its first launch.
+
+        Launches share it when they ran the same function of the same module; where the report does not say which
+        module, only when they ran at the same address. Equal code under one name is joined later, by its digest.
+        """
+        stated = _first(metrics, "launch__function_pcs")
+        source = self._container.module_of(names.mangled, stated, index if self._in_order(index, names) else None)
+        base = stated or (dict(source.functions).get(names.mangled) if source else None)
+        if base is None:
+            per_pc = {**by_role["per-instruction"], **by_role["stall"]}
+            base = entry(action, _addresses(per_pc))
+        digest = self._digest(source) if source else ""
+        key = f"{names.mangled} {digest or base or index}"
+        known = self._all.kernels.get(key)
+        if known is None:
+            code = listing(action, base) if base is not None else Listing(0)
+            code.module = digest or None
+            known = self._all.kernels[key] = KernelSums(names, code)
+            self._all.add_files(dict(action.source_files()))
+            if source is not None and source.elf:
+                self._all.modules[digest] = source
+        known.listing.base = base or 0
+        return key, known
+
+    def _digest(self, source: Source) -> str:
+        """SHA-256 of a cubin, computed once."""
+        if id(source) not in self._digests:
+            self._digests[id(source)] = source.sha256  # the container keeps every source alive, so ids stay distinct
+        return self._digests[id(source)]
+
+
+_NOT_KERNELS = Note(
+    code="not-kernels",
+    text="the report also holds results that are no kernel launches (ranges or graphs); they are not shown",
+)
+
+
+def _newer(version: str) -> Note:
+    return Note(
+        code="newer-tool",
+        text=f"the report was written by ncu {version}, newer than the installed ncu-report {reader_version()}; "
+        "what the newer version added is missing; run: pip install --upgrade ncu-report",
+    )
+
+
+def _instances(action: Any, code: Listing, metric: Any) -> Iterator[tuple[int, int]]:
+    """(offset, value) of every instruction with a value above 0; code met for the first time is added to ``code``."""
+    if not metric.has_correlation_ids():
+        return
+    ids: Any = metric.correlation_ids()
+    for at in range(metric.num_instances()):
+        value = metric.as_uint64(at)
+        if value:
+            offset = ids.as_uint64(at) - code.base
+            if offset not in code.sass:
+                code.add_stray(action, offset)
+            yield offset, value
+
+
+def _add_samples(action: Any, kernel: KernelSums, stalls: dict[str, Any]) -> tuple[int, int]:
+    """Add one launch's samples; returns (all, not issued)."""
+    totals = [0, 0]
+    for name, metric in stalls.items():
+        if metric.as_uint64():
+            part = 1 if name.endswith(NOT_ISSUED) else 0
+            reason = name.removeprefix(STALL).removesuffix(NOT_ISSUED)
+            for offset, value in _instances(action, kernel.listing, metric):
+                kernel.sample(offset, reason, part, value)
+                totals[part] += value
+    return totals[0], totals[1]
+
+
+def _addresses(metrics: dict[str, Any]) -> set[int]:
+    found: set[int] = set()
+    for metric in metrics.values():
+        if metric.has_correlation_ids():
+            ids: Any = metric.correlation_ids()
+            found.update(ids.as_uint64(at) for at in range(metric.num_instances()))
+    return found
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _number(metrics: dict[str, Any], name: str) -> float | None:
+    metric = metrics.get(name)
+    return _finite(metric.as_double()) if metric is not None and metric.has_value() else None
+
+
+def _first(metrics: dict[str, Any], name: str) -> int | None:
+    metric = metrics.get(name)
+    return metric.as_uint64(0) if metric is not None and metric.num_instances() else None
+
+
+def _dimensions(metrics: dict[str, Any], prefix: str) -> tuple[int, int, int]:
+    x, y, z = (int(_number(metrics, prefix + axis) or 0) for axis in "xyz")
+    return x, y, z
+
+
+def _duration_ns(metrics: dict[str, Any]) -> float | None:
+    name = next((item for item in ("gpu__time_duration.sum", "gpu__time_duration.avg") if item in metrics), "")
+    value = _number(metrics, name)
+    scale = _NS.get(metrics[name].unit()) if value is not None else None
+    return None if value is None or scale is None else value * scale
+
+
+def _interval_ns(metrics: dict[str, Any]) -> float | None:
+    """Time between two samples of one scheduler: the interval in cycles over the measured SM clock."""
+    cycles = _number(metrics, "smsp__pcsamp_interval_cycles")
+    clock = _number(metrics, "sm__cycles_elapsed.avg.per_second")
+    return None if cycles is None or not clock else cycles / clock * 1e9
+
+
+def _device(attributes: dict[str, Any], string_kind: int) -> Device:
+    values: dict[str, float | str] = {}
+    for name, metric in attributes.items():
+        short = name.removeprefix(ATTRIBUTE)
+        if metric.kind() == string_kind:
+            values[short] = metric.as_string() or ""
+        elif (number := _number(attributes, name)) is not None:
+            values[short] = number
+    major, minor = (int(values.get(f"compute_capability_{part}", 0)) for part in ("major", "minor"))
+    return Device(
+        name=str(values.get("display_name", "unknown")),
+        compute_capability=(major, minor),
+        attributes=dict(sorted(values.items())),
+    )
