@@ -72,7 +72,8 @@ def read_plans(path: Path) -> list[Plan]:
     """Return the plans of `path` in their order."""
     data = tomllib.loads(path.read_text(encoding="utf-8"))
     plans: list[Plan] = []
-    for row in data["report"]:
+    rows = [row | {"folder": folder} for row in data["report"] for folder in row["folders"]]
+    for row in rows:
         if "set" in row:
             options = ["--set", row["set"]]
         else:
@@ -161,22 +162,46 @@ class Sample:
         self.target: dict[str, Any] = tomllib.loads(
             (self.origin / "optimas.toml").read_text(encoding="utf-8")
         )["target"]
+        self.has_variants = self.origin.parent == HERE and bool(self.target["build"])
         self.sources = sorted(
-            p.name for p in self.origin.iterdir() if p.suffix in {".cu", ".cuh", ".py"}
+            [p.name for p in self.origin.iterdir() if p.suffix in {".cu", ".cuh", ".py"}]
+            + [f"../{p.name}" for p in self.origin.parent.glob("*.cuh")]
         )
 
-    def prepare(self) -> None:
-        """Copy the sources and build them with and without line information."""
+    def stage(self) -> None:
+        """Copy the sources to the neutral place."""
         self.copy.mkdir(parents=True, exist_ok=True)
         for source in self.sources:
             shutil.copyfile(self.origin / source, self.copy / source)
-        for shared in self.origin.parent.glob("*.cuh"):
-            shutil.copyfile(shared, self.copy.parent / shared.name)
+
+    def build(self) -> None:
+        """Build the copy, also without line information where that is measured."""
         for command in self.target["build"]:
             (self.copy / "build").mkdir(exist_ok=True)
-            (self.copy / "build-plain").mkdir(exist_ok=True)
             run(command, self.copy, self.env, 300)
-            run(without_lineinfo(command), self.copy, self.env, 300)
+            if self.has_variants:
+                (self.copy / "build-plain").mkdir(exist_ok=True)
+                run(without_lineinfo(command), self.copy, self.env, 300)
+        if any(source.endswith(".py") for source in self.sources):
+            self.warm_triton()
+
+    def warm_triton(self) -> None:
+        """Let Triton compile into its cache while its library lies at a place that then vanishes.
+
+        The line table names the library's files where they lay, and ncu cannot import their text.
+        """
+        find = "import pathlib, triton; print(pathlib.Path(triton.__file__).parent)"
+        library = run(["python3", "-c", find], self.copy, self.env, 120).splitlines()[-1]
+        site = self.copy.parent / "site-packages"
+        site.mkdir(exist_ok=True)
+        link = site / "triton"
+        link.unlink(missing_ok=True)
+        link.symlink_to(library)
+        try:
+            env = self.env | {"PYTHONPATH": str(site)}
+            run(self.target["inputs"]["default"], self.copy, env, self.target["time_limit_s"])
+        finally:
+            link.unlink()
 
     def execute(self, command: list[str]) -> dict[str, Any]:
         """Run the program once and return its checksum, its times and the wall time."""
@@ -206,7 +231,7 @@ class Sample:
 
     def lineinfo_cost(self) -> dict[str, Any] | None:
         """Time the default input with and without -lineinfo, in turns; microseconds a kernel."""
-        if not self.target["build"]:
+        if not self.has_variants:
             return None
         command = self.target["inputs"]["default"]
         plain = [command[0].replace("build/", "build-plain/"), *command[1:]]
@@ -333,7 +358,7 @@ def measure_runs(sample: Sample) -> dict[str, Any]:
     }
 
 
-def measure(sample: Sample, plans: list[Plan], hide: list[str], again: bool) -> None:
+def measure(sample: Sample, plans: list[Plan], hide: list[str], tools: dict[str, str], again: bool) -> None:
     """Measure what is not recorded yet of one sample and write its provenance."""
     say(f"{sample.name}")
     known = {} if again else sample.recorded()
@@ -353,7 +378,7 @@ def measure(sample: Sample, plans: list[Plan], hide: list[str], again: bool) -> 
     sample.write(
         {
             "schema": SCHEMA,
-            "tools": tool_versions(sample.env),
+            "tools": tools,
             "sources": sample.hashes(),
             "build": sample.target["build"],
             "runs": runs,
@@ -405,16 +430,19 @@ def main(argv: list[str] | None = None) -> int:
             for sample in samples:
                 pack(sample, [p for p in plans if p.folder == sample.name])
             return 0
+        tools = tool_versions(env)
         hide = hiding_prefix(arguments.room, env)
+        for sample in samples:
+            sample.stage()
         with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
-            built = [pool.submit(sample.prepare) for sample in samples]
+            builds = [pool.submit(sample.build) for sample in samples]
     except MeasureError as error:
         say(str(error))
         return 1
-    for sample, build in zip(samples, built, strict=True):
+    for sample, build in zip(samples, builds, strict=True):
         try:
             build.result()
-            measure(sample, [p for p in plans if p.folder == sample.name], hide, arguments.again)
+            measure(sample, [p for p in plans if p.folder == sample.name], hide, tools, arguments.again)
         except MeasureError as error:
             failures += 1
             say(f"FAILED {sample.name}: {error}")
