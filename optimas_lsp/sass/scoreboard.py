@@ -1,0 +1,145 @@
+"""Who set the barriers a scoreboard stall waits for, on which paths, and what the waiting instruction wants from it.
+
+A producer of variable latency sets one of six barriers; the consumer's wait mask names those it needs. A barrier
+counts: the consumer goes on when *every* producer that set it is done. So the candidates are all setters that reach the
+consumer without a wait on the same barrier in between. The write barrier guards the result (read after write), the
+read barrier the operands (write after read: the store must have read its register before it is overwritten).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from optimas_lsp.sass.decode import BARRIERS, Instruction, extra_waits
+from optimas_lsp.sass.flow import Flow
+from optimas_lsp.sass.walk import backwards
+
+NEVER = ("@!PT", "@!UPT")
+
+
+@dataclass(slots=True)
+class Candidate:
+    """One setter that may have been waited for.
+
+    ``mass`` is the probability that the path to the consumer came through it, ``distance`` the mass-weighted issue
+    cycles between, ``reads`` whether the consumer needs its result (or, for ``war``, overwrites its operand).
+    """
+
+    producer: int
+    kind: Literal["raw", "war"]
+    mass: float
+    distance: float
+    reads: bool
+
+
+class Setters:
+    """Which instructions set which barrier, with in-order producers that rely on a later one's barrier filled in."""
+
+    def __init__(self, instructions: Sequence[Instruction], flow: Flow) -> None:
+        self.instructions = instructions
+        self.flow = flow
+        self.writes: list[int | None] = [i.control.write for i in instructions]
+        self.reads: list[int | None] = [i.control.read for i in instructions]
+        self.waits: list[int] = [_waits(i) for i in instructions]
+        self._cover()
+
+    def _cover(self) -> None:
+        """Some shared loads and texture reads set no barrier: results come in order, so a later one's covers them."""
+        for block in self.flow.blocks:
+            covering: dict[str, int] = {}
+            for at in range(block.end - 1, block.first - 1, -1):
+                instruction = self.instructions[at]
+                if instruction.semantics.space not in ("shared", "texture") or instruction.semantics.access != "load":
+                    continue
+                barrier = self.writes[at]
+                if barrier is not None:
+                    covering[instruction.semantics.space] = barrier
+                elif instruction.effects.writes and instruction.guard not in NEVER:
+                    self.writes[at] = covering.get(instruction.semantics.space)
+
+    def awaited(self, consumer: int) -> list[tuple[int, int]]:
+        """(barrier, how many younger setters may stay outstanding) for each barrier ``consumer`` waits on."""
+        instruction = self.instructions[consumer]
+        mask = instruction.control.wait | extra_waits(instruction)
+        found = [(barrier, 0) for barrier in range(BARRIERS) if mask >> barrier & 1]
+        if instruction.partial is not None:
+            found.append(instruction.partial)
+        return found
+
+    def reaching(self, consumer: int) -> list[Candidate]:
+        """Every setter of an awaited barrier that reaches ``consumer``."""
+        found: dict[tuple[int, str], Candidate] = {}
+        for barrier, younger in self.awaited(consumer):
+            if self.instructions[consumer].partial == (barrier, younger):
+                self._groups(consumer, barrier, younger, found)
+            else:
+                self._walk(consumer, barrier, found)
+        return list(found.values())
+
+    def _walk(self, consumer: int, barrier: int, found: dict[tuple[int, str], Candidate]) -> None:
+        wanted = self.instructions[consumer].effects
+        overwritten = wanted.writes
+
+        def visit(at: int, mass: float, distance: float, live: int, left: int) -> tuple[int, int] | None:
+            effects = self.instructions[at].effects
+            if self.writes[at] == barrier:
+                _add(found, at, "raw", mass, distance, reads=bool(effects.writes & (live | overwritten)))
+            elif self.reads[at] == barrier:
+                _add(found, at, "war", mass, distance, reads=bool(effects.reads & overwritten))
+            if self.waits[at] >> barrier & 1:
+                return None
+            return live & ~effects.writes if self.instructions[at].guard is None else live, left
+
+        backwards(self.flow, self.instructions, consumer, visit, live=wanted.reads)
+
+    def _groups(self, consumer: int, barrier: int, younger: int, found: dict[tuple[int, str], Candidate]) -> None:
+        """``DEPBAR.LE SBn, k``: all but the k youngest groups must be done; the youngest of those is waited for.
+
+        An ``LDGDEPBAR`` closes a group of ``LDGSTS`` copies: they are the cause, not the instruction that counts them.
+        """
+        copies = -1
+
+        def visit(at: int, mass: float, distance: float, live: int, left: int) -> tuple[int, int] | None:
+            instruction = self.instructions[at]
+            if left == copies:
+                if instruction.base == "LDGSTS":
+                    _add(found, at, "raw", mass, distance, reads=True)
+                return None if instruction.base == "LDGDEPBAR" else (live, copies)
+            if self.writes[at] != barrier or instruction.guard in NEVER:
+                return (live, left)
+            if left > 0:
+                return (live, left - 1)
+            if instruction.base == "LDGDEPBAR":
+                return (live, copies)
+            _add(found, at, "raw", mass, distance, reads=True)
+            return None
+
+        backwards(self.flow, self.instructions, consumer, visit, live=0, left=younger)
+
+
+def _waits(instruction: Instruction) -> int:
+    mask = instruction.control.wait | extra_waits(instruction)
+    if instruction.partial is not None and instruction.partial[1] == 0:
+        mask |= 1 << instruction.partial[0]
+    return mask
+
+
+def _add(
+    found: dict[tuple[int, str], Candidate],
+    producer: int,
+    kind: Literal["raw", "war"],
+    mass: float,
+    distance: float,
+    *,
+    reads: bool,
+) -> None:
+    known = found.get((producer, kind))
+    if known is None:
+        found[producer, kind] = Candidate(producer, kind, mass, distance, reads)
+        return
+    total = known.mass + mass
+    known.distance = (known.distance * known.mass + distance * mass) / total
+    known.mass = total
+    known.reads = known.reads or reads
