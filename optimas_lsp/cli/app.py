@@ -1,22 +1,40 @@
-"""The application that gathers every command; a command imports what is heavy only when it runs."""
+"""The application that gathers every command; importing it loads nothing that a command needs only when it runs."""
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import typer
 
-from optimas_lsp.cli import profile
+from optimas_lsp.cli import analyze, demo, distill, docs, doctor, lsp, profile, schema, version
+from optimas_lsp.cli.failures import SentenceGroup
 
 app = typer.Typer(
     name="optimas",
+    cls=SentenceGroup,
     no_args_is_help=True,
-    help="GPU profiles as evidence on source lines.",
+    add_completion=False,
     pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 
 @app.callback()
-def root() -> None:
+def root(
+    _version: Annotated[
+        bool, typer.Option("--version", help="Print the version and leave.", callback=version.eager, is_eager=True)
+    ] = False,
+    _debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of a failure, too.")] = False,
+) -> None:
     """GPU profiles as evidence on source lines."""
 
 
+app.command("analyze")(analyze.analyze)
+app.command("distill")(distill.distill)
+app.command("demo")(demo.demo)
+app.command("docs", hidden=True)(docs.docs)
+app.command("doctor")(doctor.doctor)
+app.command("lsp")(lsp.lsp)
 app.command("profile", context_settings={"allow_extra_args": True, "ignore_unknown_options": False})(profile.profile)
+app.command("schema")(schema.schema)
+app.command("version")(version.version)

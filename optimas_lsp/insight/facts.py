@@ -32,7 +32,10 @@ class Fact:
 
 FACTS: tuple[Fact, ...] = (
     Fact("registers_per_thread", "registers per thread", "", ("launch__registers_per_thread",), "max"),
-    Fact("shared_bytes_per_block", "shared memory per block", "B", ("launch__shared_mem_per_block",), "max"),
+    Fact("static_shared_bytes", "static shared memory per block", "B", ("launch__shared_mem_per_block_static",), "max"),
+    Fact(
+        "dynamic_shared_bytes", "dynamic shared memory per block", "B", ("launch__shared_mem_per_block_dynamic",), "max"
+    ),
     Fact("waves_per_sm", "waves per SM", "", ("launch__waves_per_multiprocessor",), "max"),
     Fact("theoretical_occupancy_pct", "theoretical occupancy", "%", ("sm__maximum_warps_per_active_cycle_pct",)),
     Fact("achieved_occupancy_pct", "achieved occupancy", "%", ("sm__warps_active.avg.pct_of_peak_sustained_active",)),
@@ -55,13 +58,9 @@ FACTS: tuple[Fact, ...] = (
     Fact("l1_hit_pct", "L1 hit rate", "%", ("l1tex__t_sector_hit_rate.pct",)),
     Fact("l2_hit_pct", "L2 hit rate", "%", ("lts__t_sector_hit_rate.pct",)),
     Fact("eligible_warps", "eligible warps per scheduler", "", ("smsp__warps_eligible.avg.per_cycle_active",)),
-    Fact(
-        "local_spill_instructions",
-        "local-memory instructions (spills)",
-        "",
-        ("sass__inst_executed_register_spilling", "smsp__inst_executed_op_local.sum", "sass__inst_executed_local"),
-        "sum",
-    ),
+    Fact("spill_instructions", "register-spill instructions", "", ("sass__inst_executed_register_spilling",), "sum"),
+    Fact("local_loads", "local-memory load instructions", "", ("sass__inst_executed_local_loads",), "sum"),
+    Fact("local_stores", "local-memory store instructions", "", ("sass__inst_executed_local_stores",), "sum"),
 )
 
 _ISSUE_ACTIVE: tuple[tuple[str, float], ...] = (

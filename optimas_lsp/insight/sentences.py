@@ -15,6 +15,23 @@ def share_of(share: float, margin: float, total: int) -> str:
     return f"{100 * share:.1f} ± {100 * margin:.1f} % of {total:,} samples"
 
 
+def kernel_title(name: str) -> str:
+    """A demangled kernel name without return type and parameters, e.g. ``a::update`` or ``mix_tiles<double>``."""
+    depth = 0
+    start, end = 0, len(name)
+    for at, char in enumerate(name):
+        if char == "(" and depth == 0 and not name.startswith("(anonymous", at):
+            end = at
+            break
+        if char in "<([":
+            depth += 1
+        elif char in ">)]":
+            depth -= 1
+        elif char == " " and depth == 0:
+            start = at + 1
+    return name[start:end] or name
+
+
 def duration(nanoseconds: float | None) -> str:
     """A time in the unit that fits, e.g. ``1.28 ms``."""
     if nanoseconds is None:

@@ -1,0 +1,92 @@
+"""``optimas analyze``: where a GPU program waits and why, as text for people or JSON for programs."""
+
+from __future__ import annotations
+
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from optimas_lsp.cli import output as output_file
+from optimas_lsp.cli.failures import FAILED, say
+from optimas_lsp.errors import OptimasError
+
+if TYPE_CHECKING:
+    from optimas_lsp.cli.reading import Reading
+
+
+class Format(Enum):
+    """What the result looks like."""
+
+    text = "text"
+    json = "json"
+
+
+def analyze(
+    reports: Annotated[
+        list[Path], typer.Argument(metavar="REPORT...", help=".ncu-rep, .ncu-repz or .optimas.json[.zst] files.")
+    ],
+    *,
+    source: Annotated[
+        list[Path] | None,
+        typer.Option("--source", metavar="DIR", help="Folder with the sources and optimas.toml; may be repeated."),
+    ] = None,
+    kernel: Annotated[
+        str, typer.Option("--kernel", metavar="REGEX", help="Only kernels whose name this matches, hot or not.")
+    ] = "",
+    all_: Annotated[
+        bool, typer.Option("--all", help="Also keep findings below the thresholds and kernels that are not hot.")
+    ] = False,
+    format_: Annotated[Format, typer.Option("--format", help="Text for people, JSON for programs.")] = Format.text,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write to this file instead.")
+    ] = None,
+) -> None:
+    """Say where the GPU waits and why, on source lines.
+
+    JSON is the schema optimas.analysis/1 (optimas schema analysis): one object for one report, an array in the order
+    given for several. A report that cannot be read is a sentence on standard error and exit status 2; the others are
+    still shown.
+    """
+    from optimas_lsp.cli.reading import Reader
+
+    if output is not None:
+        output_file.check(output, reports)
+    reader = Reader.of(sources=source or [], kernel=kernel, keep_all=all_)
+    readings: list[Reading] = []
+    failed = False
+    for report in reports:
+        try:
+            readings.append(reader.read(report))
+        except OptimasError as error:
+            if len(reports) == 1:
+                raise
+            failed = True
+            say(f"optimas: {error.sentence()}")
+    if readings:
+        if format_ is Format.json:
+            output_file.emit(as_json(readings, array=len(reports) > 1), output)
+        else:
+            show(readings, output)
+    if failed:
+        raise typer.Exit(FAILED)
+
+
+def as_json(readings: list[Reading], *, array: bool) -> str:
+    """The analyses as JSON text, an array of them if ``array``."""
+    documents = [reading.analysis.model_dump_json(by_alias=True, indent=2) for reading in readings]
+    return "[\n" + ",\n".join(documents) + "\n]\n" if array else documents[0] + "\n"
+
+
+def show(readings: list[Reading], output: Path | None) -> None:
+    """The analyses as a listing, coloured where it goes to a terminal."""
+    from optimas_lsp.report.text import console, render
+
+    target = console(to_file=output is not None)
+    with target.capture() as captured:
+        for at, reading in enumerate(readings):
+            if at:
+                target.print()
+            render(reading.analysis, reading.profile, target, text_of=reading.text_of)
+    output_file.emit(captured.get(), output)

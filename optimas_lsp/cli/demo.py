@@ -1,0 +1,174 @@
+"""``optimas demo``: a sample's source as an editor shows it, through the real server and a real report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, cast
+
+import typer
+
+from optimas_lsp.errors import SourceError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from optimas_lsp.cli.editor import Editor
+
+LANGUAGES = {".cu": "cuda-cpp", ".cuh": "cuda-cpp", ".py": "python"}
+SEVERITIES = {1: ("red", "error"), 2: ("yellow", "warning"), 3: ("cyan", "information"), 4: ("dim", "hint")}
+CONTEXT_LINES = 2
+
+HOW_TO_SEE_IT = """\
+See the same in your editor:
+
+- **VS Code**: install the extension (`vscode-client/`, see its README), open the folder `{folder}`, open `{file}`.
+- **Neovim 0.11**: copy `editors/neovim/optimas.lua` to `~/.config/nvim/lsp/`, then
+  `:lua vim.lsp.enable('optimas')` and open `{file}`.
+- **On the command line**: `optimas analyze {report} --source {folder}`
+
+For your own program: `optimas profile -- ./program arguments` on a machine with a GPU, then open its sources.
+"""
+
+
+def demo(
+    sample: Annotated[str, typer.Argument(metavar="[SAMPLE]", help="A folder under samples/.")] = "accuracy",
+    timeout: Annotated[float, typer.Option("--timeout", help="Seconds to wait for the server.")] = 60.0,
+) -> None:
+    """Show findings on the source lines of a sample, as an editor gets them from the server (no GPU needed)."""
+    import sys
+
+    from optimas_lsp.cli.editor import Editor
+    from optimas_lsp.report.text import console
+
+    folder, source = _sample(sample)
+    target = console()
+    text = source.read_text("utf-8")
+    with Editor([sys.executable, "-m", "optimas_lsp"], folder) as editor:
+        editor.start(timeout)
+        uri = editor.open(source, LANGUAGES[source.suffix], text)
+        found = sorted(editor.wait_for_diagnostics(uri, timeout), key=_cost)
+        lenses = _lenses(editor, uri, timeout)
+        hottest = found[0]
+        where = {"textDocument": {"uri": uri}, "position": hottest["range"]["start"]}
+        hover = cast("dict[str, Any] | None", editor.request("textDocument/hover", where, timeout))
+        status = editor.stop(timeout)
+    _print_source(target, source, text, found, lenses)
+    _heading(target, f"Hover on line {hottest['range']['start']['line'] + 1}")
+    _markdown(target, _hover_text(hover))
+    _heading(target, "In your editor")
+    report = next(iter(sorted(folder.glob("profile.ncu-rep*"))), folder / "profile.ncu-rep")
+    _markdown(target, HOW_TO_SEE_IT.format(folder=_short(folder), file=source.name, report=_short(report)))
+    if status != 0:
+        raise typer.Exit(1)
+
+
+def _sample(name: str) -> tuple[Path, Path]:
+    """The sample's folder and main source file; raises SourceError when this is no checkout or has no such sample."""
+    import optimas_lsp
+
+    samples = Path(optimas_lsp.__file__).resolve().parent.parent / "samples"
+    if not samples.is_dir():
+        samples = Path("samples").absolute()
+    if not samples.is_dir():
+        raise SourceError("the samples are only in a checkout", remedy="clone the repository and run make demo there")
+    folder = samples / name
+    sources = [folder / f"{name}{suffix}" for suffix in LANGUAGES if (folder / f"{name}{suffix}").is_file()]
+    if not sources:
+        names = sorted(each.name for each in samples.iterdir() if (each / "optimas.toml").is_file())
+        raise SourceError(f"there is no sample '{name}'", remedy=f"choose one of: {', '.join(names)}")
+    return folder, sources[0]
+
+
+def _cost(diagnostic: dict[str, Any]) -> tuple[int, float]:
+    """Sort key: the most severe first, then the greatest share of samples."""
+    data = diagnostic.get("data")
+    share = cast("dict[str, Any]", data).get("share", 0.0) if isinstance(data, dict) else 0.0
+    return (diagnostic.get("severity", 1), -float(share))
+
+
+def _lenses(editor: Editor, uri: str, timeout: float) -> dict[int, list[str]]:
+    """Titles of the code lenses by line, resolved where the server left that for later."""
+    found: dict[int, list[str]] = {}
+    answer = editor.request("textDocument/codeLens", {"textDocument": {"uri": uri}}, timeout)
+    for lens in cast("list[dict[str, Any]]", answer or []):
+        whole = lens if lens.get("command") else editor.request("codeLens/resolve", lens, timeout)
+        command = cast("dict[str, Any]", whole).get("command")
+        if command:
+            found.setdefault(lens["range"]["start"]["line"], []).append(command["title"])
+    return found
+
+
+def _print_source(
+    target: Console, source: Path, text: str, found: list[dict[str, Any]], lenses: dict[int, list[str]]
+) -> None:
+    """The lines with findings and lenses, some lines around them, squiggles under the exact ranges."""
+    from rich.text import Text
+
+    from optimas_lsp.report.text import plain
+
+    lines = text.replace("\r\n", "\n").split("\n")
+    by_line: dict[int, list[dict[str, Any]]] = {}
+    for diagnostic in found:
+        by_line.setdefault(diagnostic["range"]["start"]["line"], []).append(diagnostic)
+    wanted = {
+        near
+        for line in [*by_line, *lenses]
+        for near in range(line - CONTEXT_LINES, line + CONTEXT_LINES + 1)
+        if 0 <= near < len(lines)
+    }
+    _heading(target, _short(source))
+    previous = -1
+    for number in sorted(wanted):
+        if number > previous + 1:
+            target.print(Text("     ⋮", "dim"))
+        previous = number
+        for title in lenses.get(number, []):
+            target.print(Text.assemble("       ", (title, "italic magenta")), highlight=False)
+        target.print(Text.assemble((f"{number + 1:5} │ ", "dim"), plain(lines[number])), highlight=False)
+        for diagnostic in by_line.get(number, []):
+            colour, word = SEVERITIES[diagnostic.get("severity", 1)]
+            start, end = _cells(lines[number], diagnostic["range"], number)
+            squiggle = " " * start + "~" * max(end - start, 1)
+            target.print(Text.assemble(("      │ ", "dim"), (squiggle, f"bold {colour}")), highlight=False)
+            code = diagnostic.get("code", "")
+            message = Text.assemble((f"{word} {code}: ", f"bold {colour}"), plain(diagnostic["message"]))
+            for row in message.wrap(target, max(target.width - 8, 20)):
+                row.rstrip()
+                target.print(Text.assemble(("      │ ", "dim"), row), highlight=False)
+
+
+def _cells(line: str, span: dict[str, Any], number: int) -> tuple[int, int]:
+    """First and last column of a UTF-16 range as printed (tabs are four wide), within the line ``number``."""
+    from rich.cells import cell_len
+
+    from optimas_lsp.report.text import plain
+
+    units = line.encode("utf-16-le")
+    before = units[: 2 * span["start"]["character"]].decode("utf-16-le", "replace")
+    end = span["end"]["character"] if span["end"]["line"] == number else len(units) // 2
+    upto = units[: 2 * end].decode("utf-16-le", "replace")
+    return cell_len(plain(before)), cell_len(plain(upto))
+
+
+def _hover_text(hover: dict[str, Any] | None) -> str:
+    contents = hover.get("contents") if hover else None
+    return cast("str", contents["value"]) if isinstance(contents, dict) else str(contents or "(no hover)")
+
+
+def _heading(target: Console, title: str) -> None:
+    from rich.rule import Rule
+
+    target.print()
+    target.print(Rule(title, style="dim"))
+
+
+def _markdown(target: Console, text: str) -> None:
+    from rich.markdown import Markdown
+
+    target.print(Markdown(text))
+
+
+def _short(path: Path) -> str:
+    """The path relative to the working folder where it lies below it."""
+    here = Path.cwd()
+    return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)

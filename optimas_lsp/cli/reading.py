@@ -1,0 +1,139 @@
+"""Reading reports for a command: settings, path mapping, progress on the terminal, the kernels asked for."""
+
+from __future__ import annotations
+
+import re
+import sys
+import threading
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from optimas_lsp.config import FILE_NAME, Settings, from_toml
+from optimas_lsp.errors import ConfigError, OptimasError, SourceError
+from optimas_lsp.insight.analysis import analyze
+from optimas_lsp.insight.evidence import Analysis
+from optimas_lsp.insight.load import enrichment
+from optimas_lsp.profile.limits import Limits, Progress
+from optimas_lsp.profile.model import Profile, SourceFile
+from optimas_lsp.profile.store import open_profile
+from optimas_lsp.source.paths import PathMapper
+
+
+class KernelError(OptimasError):
+    """No kernel of the report is the one that was asked for."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One report, read and analysed."""
+
+    report: Path
+    profile: Profile
+    analysis: Analysis
+    mapper: PathMapper | None
+
+    def text_of(self, source: SourceFile) -> str | None:
+        """The file's text as it was profiled: embedded in the report, else the workspace's file if it is unchanged."""
+        if source.text is not None:
+            return source.text
+        if self.mapper is None or not source.line_digests:
+            return None
+        path = self.mapper.resolve(source).path
+        return None if path is None else path.read_text("utf-8", errors="replace")
+
+
+@dataclass(frozen=True)
+class Reader:
+    """How one command reads its reports."""
+
+    settings: Settings
+    mapper: PathMapper | None
+    kernel: re.Pattern[str] | None
+    keep_all: bool
+
+    @classmethod
+    def of(cls, *, sources: Sequence[Path] = (), kernel: str = "", keep_all: bool = False) -> Reader:
+        """Settings from the ``optimas.toml`` of the source folders (the working folder without any), laid in order.
+
+        Raises SourceError for a folder that is none and ConfigError for wrong settings or a wrong ``kernel`` pattern.
+        """
+        for folder in sources:
+            if not folder.is_dir():
+                raise SourceError("this is no folder", where=folder, remedy="give --source the folder of the sources")
+        settings = Settings()
+        for folder in sources or [Path()]:
+            file = folder / FILE_NAME
+            if file.is_file():
+                settings = from_toml(file, base=settings)
+        mapper = PathMapper([folder.absolute() for folder in sources], settings.path_maps) if sources else None
+        return cls(settings, mapper, _pattern(kernel), keep_all)
+
+    def open(self, report: Path) -> Profile:
+        """The profile in ``report``, with progress on a terminal; raises ReportError or WorkerError."""
+        cancel = threading.Event()
+        try:
+            with _progress(report) as progress:
+                return open_profile(
+                    report,
+                    limits=Limits.of(self.settings.profiles),
+                    enrich=enrichment(),
+                    progress=progress,
+                    cancel=cancel,
+                )
+        except KeyboardInterrupt:
+            cancel.set()
+            raise
+
+    def read(self, report: Path) -> Reading:
+        """The report's profile and analysis; raises KernelError when no kernel is the one asked for."""
+        profile = self.open(report)
+        pattern = self.kernel
+        if pattern is not None and not any(matches(pattern, each.name, each.mangled) for each in profile.kernels):
+            names = ", ".join(sorted({each.base_name for each in profile.kernels})) or "none"
+            raise KernelError(
+                f"no kernel matches --kernel {pattern.pattern}",
+                where=report,
+                remedy=f"the report's kernels are: {names}",
+            )
+        mapper = self.mapper
+        analysis = analyze(
+            profile,
+            self.settings,
+            report_path=report,
+            resolve=None if mapper is None else lambda source: mapper.resolve(source).path,
+            keep_all=self.keep_all,
+            wanted=None if pattern is None else lambda each: matches(pattern, each.name, each.mangled),
+        )
+        return Reading(report, profile, analysis, mapper)
+
+
+def matches(pattern: re.Pattern[str], name: str, mangled: str) -> bool:
+    """Whether the pattern occurs in the kernel's demangled or mangled name."""
+    return pattern.search(name) is not None or pattern.search(mangled) is not None
+
+
+def _pattern(text: str) -> re.Pattern[str] | None:
+    try:
+        return re.compile(text) if text else None
+    except re.error as error:
+        raise ConfigError(
+            f"--kernel {text}: not a regular expression: {error}", remedy="put a backslash before a special character"
+        ) from None
+
+
+@contextmanager
+def _progress(report: Path) -> Generator[Progress | None]:
+    """A progress bar on standard error while a report is read; nothing where that is no terminal."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
+    from rich.progress import Progress as Bar
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("launches"))
+    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(f"reading {report.name}", total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)

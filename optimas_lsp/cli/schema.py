@@ -1,0 +1,65 @@
+"""``optimas schema``: the published JSON schemas of everything Optimas writes and reads."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from optimas_lsp.errors import ConfigError
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+def _profile() -> type[BaseModel]:
+    from optimas_lsp.profile.model import Profile
+
+    return Profile
+
+
+def _analysis() -> type[BaseModel]:
+    from optimas_lsp.insight.evidence import Analysis
+
+    return Analysis
+
+
+def _settings() -> type[BaseModel]:
+    from optimas_lsp.config import Settings
+
+    return Settings
+
+
+def _doctor() -> type[BaseModel]:
+    from optimas_lsp.cli.checkup import Checkup
+
+    return Checkup
+
+
+SCHEMAS: dict[str, tuple[Callable[[], type[BaseModel]], str]] = {
+    "profile": (_profile, "optimas.profile/1: the distilled profile, *.optimas.json"),
+    "analysis": (_analysis, "optimas.analysis/1: what analyze --format json writes (an array for several reports)"),
+    "settings": (_settings, "the editor's settings under 'optimas', and optimas.toml"),
+    "doctor": (_doctor, "optimas.doctor/1: what doctor --format json writes"),
+}
+"""Name, model and what the schema is of."""
+
+
+def json_schema(name: str) -> dict[str, Any]:
+    """The JSON schema (draft 2020-12) called ``name``; raises ConfigError that lists the known names."""
+    if name not in SCHEMAS:
+        raise ConfigError(f"there is no schema '{name}'", remedy=f"choose one of: {', '.join(SCHEMAS)}")
+    model, title = SCHEMAS[name]
+    mode = "validation" if name == "settings" else "serialization"
+    return {"$schema": DIALECT, **model().model_json_schema(by_alias=True, mode=mode), "title": title}
+
+
+def schema(
+    name: Annotated[str, typer.Argument(metavar="NAME", help=f"One of: {', '.join(SCHEMAS)}.")],
+) -> None:
+    """Print a JSON schema."""
+    typer.echo(json.dumps(json_schema(name), indent=2, ensure_ascii=False))
