@@ -154,14 +154,18 @@ class Ceiling(Frozen):
     """The least time the kernel could take for the bytes and operations it did, and what that leaves to gain.
 
     ``time_ns`` sums over launches; ``limited_by`` names the resource that takes it: ``dram``, ``l2``, ``l1``, a
-    precision or ``issue``; ``each_ns`` is the least time each resource alone would need. A change that moves fewer
-    bytes or does fewer operations has another, lower ceiling.
+    precision or ``issue``; ``each_ns`` is the least time each resource alone would need. Traffic inside the chip and
+    instruction counts depend on how data is asked for, so a rewrite may lower them and pass ``speedup``;
+    ``work_speedup`` counts only DRAM bytes and arithmetic (``work_time_ns``): no rewrite that reads the same data from
+    DRAM and does the same arithmetic can pass that, and a claim above it is wrong.
     """
 
     time_ns: float
     speedup: float
     limited_by: str
     each_ns: dict[str, float] = Field(default={})
+    work_time_ns: float | None = None
+    work_speedup: float | None = None
 
 
 class Roofline(Frozen):
@@ -180,6 +184,8 @@ class Roofline(Frozen):
     precisions: dict[Literal["fp64", "fp32", "fp16", "tensor"], PrecisionWork] = Field(default={})
     compute_pct: float | None = None
     memory_pct: float | None = None
+    compute_limiter: str | None = Field(default=None, description="the counter that sets compute_pct")
+    memory_limiter: str | None = Field(default=None, description="the counter that sets memory_pct")
     time_ns: float = 0.0
     text: str = ""
 
