@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -138,3 +139,31 @@ def test_provenance_is_plain_json_without_the_machine_that_asked() -> None:
         text = (folder / "provenance.json").read_text(encoding="utf-8")
         json.loads(text)
         assert "uuid" not in text.lower()
+
+
+def samples_per_line(report: Path) -> Counter[tuple[str, int]]:
+    """Return the PC samples of the report's first launch by base name and line."""
+    launch = ncu_report.load_report(str(report)).range_by_idx(0).action_by_idx(0)
+    total: Counter[tuple[str, int]] = Counter()
+    for name in launch.metric_names():
+        if not name.startswith("smsp__pcsamp_warps_issue_stalled_") or name.endswith("not_issued"):
+            continue
+        metric = launch[name]
+        places = metric.correlation_ids()
+        for k in range(metric.num_instances()):
+            place = launch.source_info(places.as_uint64(k))
+            if place is not None:
+                total[Path(place.file_name()).name, place.line()] += metric.as_uint64(k)
+    return total
+
+
+@pytest.mark.parametrize("case", sorted(p.parent.name for p in SAMPLES.glob("blame/*/case.cu")))
+def test_the_marked_line_is_the_one_the_profiler_charges(case: str) -> None:
+    lines = (SAMPLES / "blame" / case / "case.cu").read_text(encoding="utf-8").splitlines()
+    waiting = [number for number, line in enumerate(lines, 1) if "//@ waits" in line]
+    if case == "slow_warp":  # the samples of a barrier fall on the instructions after it
+        waiting = [number + 1 for number in waiting]
+    if not waiting:
+        pytest.skip("a pattern, not a cause")
+    charged = samples_per_line(SAMPLES / "blame" / case / "profile.ncu-repz")
+    assert sum(charged["case.cu", number] for number in waiting) >= 1000
