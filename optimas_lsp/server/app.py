@@ -1,143 +1,179 @@
-"""Registers every handler; the only module that does. Requests answer from a snapshot, notifications move a session."""
+"""Registers every handler; the only module that does. Requests answer from a snapshot, notifications move a session.
+
+Until the client has its answer to ``initialize`` nothing is imported that the answer does not need: what handles the
+rest comes with the first message after it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
 
 from optimas_lsp import __version__
-from optimas_lsp.server.actions import Actions
-from optimas_lsp.server.features import commands
-from optimas_lsp.server.features.code_lens import code_lens
-from optimas_lsp.server.features.diagnostics import document_diagnostic
-from optimas_lsp.server.features.document_symbols import document_symbols
-from optimas_lsp.server.features.hover import hover
-from optimas_lsp.server.features.inlay_hints import inlay_hints
+from optimas_lsp.server import names
+from optimas_lsp.server.client import resolve
 from optimas_lsp.server.hardening import HardenedServer
-from optimas_lsp.server.session import Session
-from optimas_lsp.server.snapshot import Snapshot
 from optimas_lsp.server.transport import run_stdio, run_tcp
-from optimas_lsp.server.workspace import Workspace
+
+if TYPE_CHECKING:
+    from optimas_lsp.server.actions import Actions
+    from optimas_lsp.server.session import Session
+    from optimas_lsp.server.snapshot import Snapshot
+    from optimas_lsp.server.workspace import Workspace
 
 NAME = "optimas-lsp"
+
+
+@dataclass
+class _Core:
+    """What handles messages after the handshake, made when the first of them arrives."""
+
+    server: HardenedServer
+    handshake: types.InitializeParams | None = None
+
+    @cached_property
+    def session(self) -> Session:
+        from optimas_lsp.server.session import Session
+
+        session = Session(self.server)
+        if self.handshake is not None:
+            session.initialize(self.handshake, self.server.position_encoding(self.handshake.capabilities))
+        return session
+
+    @cached_property
+    def workspace(self) -> Workspace:
+        from optimas_lsp.server.workspace import Workspace
+
+        workspace = Workspace(self.session)
+        if self.handshake is not None:
+            workspace.initial_settings(self.handshake.initialization_options)
+        return workspace
+
+    @cached_property
+    def actions(self) -> Actions:
+        from optimas_lsp.server.actions import Actions
+
+        return Actions(self.session, self.workspace)
+
+    @property
+    def snapshot(self) -> Snapshot:
+        return self.session.snapshot
+
+    def close(self) -> None:
+        if "session" in vars(self):
+            self.session.close()
 
 
 def build() -> HardenedServer:
     """A server with every handler registered, not yet connected."""
     server = HardenedServer(NAME, __version__)
-    session = Session(server)
-    workspace = Workspace(session)
-    _life(server, session, workspace)
-    _documents(server, session, workspace)
-    _features(server, session)
-    _commands(server, session, workspace)
+    core = _Core(server)
+    server.on_leave = core.close
+    _life(server, core)
+    _documents(server, core)
+    _features(server, core)
+    _commands(server, core)
     return server
 
 
-def _life(server: HardenedServer, session: Session, workspace: Workspace) -> None:
+def _life(server: HardenedServer, core: _Core) -> None:
     @server.feature(types.INITIALIZE)
     def initialize(params: types.InitializeParams) -> None:
-        session.initialize(params, server.position_encoding(params.capabilities))
-        workspace.initial_settings(params.initialization_options)
-        if session.editor.client.pull_diagnostics:
-            _register(
-                server,
-                session,
-                types.TEXT_DOCUMENT_DIAGNOSTIC,
-                document_diagnostic,
-                types.DiagnosticOptions(identifier=NAME, inter_file_dependencies=False, workspace_diagnostics=False),
-            )
+        core.handshake = params
+        if resolve(params, server.position_encoding(params.capabilities)).pull_diagnostics:
+            _pull_diagnostics(server, core)
 
     @server.feature(types.INITIALIZED)
     def initialized(params: types.InitializedParams) -> None:
-        del params
-        session.spawn(workspace.start())
+        core.session.spawn(core.workspace.start())
 
     @server.feature(types.SHUTDOWN)
     def shutdown(params: None = None) -> None:
-        del params
-        session.close()
+        core.close()
 
     @server.feature(types.WORKSPACE_DID_CHANGE_CONFIGURATION)
     def configuration_changed(params: types.DidChangeConfigurationParams) -> None:
-        workspace.configuration_changed(params)
+        core.workspace.configuration_changed(params)
 
     @server.feature(types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)
     def folders_changed(params: types.DidChangeWorkspaceFoldersParams) -> None:
-        workspace.folders_changed(params)
+        core.workspace.folders_changed(params)
 
     @server.feature(types.WORKSPACE_DID_CHANGE_WATCHED_FILES)
     def files_changed(params: types.DidChangeWatchedFilesParams) -> None:
-        workspace.files_changed(params)
-
-    server.on_leave = session.close
+        core.workspace.files_changed(params)
 
 
-def _documents(server: HardenedServer, session: Session, workspace: Workspace) -> None:
+def _documents(server: HardenedServer, core: _Core) -> None:
     @server.feature(types.TEXT_DOCUMENT_DID_OPEN)
     def did_open(params: types.DidOpenTextDocumentParams) -> None:
-        session.did_open(params)
-        if session.ready.is_set():
-            workspace.opened(session.snapshot.documents[params.text_document.uri].path)
+        core.session.did_open(params)
+        core.workspace.opened(params.text_document.uri)
 
     @server.feature(types.TEXT_DOCUMENT_DID_CHANGE)
     def did_change(params: types.DidChangeTextDocumentParams) -> None:
-        session.did_change(params)
+        core.session.did_change(params)
 
     @server.feature(types.TEXT_DOCUMENT_DID_CLOSE)
     def did_close(params: types.DidCloseTextDocumentParams) -> None:
-        session.did_close(params)
+        core.session.did_close(params)
 
 
-def _features(server: HardenedServer, session: Session) -> None:
-    _register(server, session, types.TEXT_DOCUMENT_HOVER, hover)
-    _register(server, session, types.TEXT_DOCUMENT_CODE_LENS, code_lens, types.CodeLensOptions())
-    _register(server, session, types.TEXT_DOCUMENT_INLAY_HINT, inlay_hints, types.InlayHintOptions())
-    _register(
-        server, session, types.TEXT_DOCUMENT_DOCUMENT_SYMBOL, document_symbols, types.DocumentSymbolOptions(label=NAME)
-    )
+def _features(server: HardenedServer, core: _Core) -> None:
+    @server.feature(types.TEXT_DOCUMENT_HOVER)
+    def hover(params: types.HoverParams) -> types.Hover | None:
+        from optimas_lsp.server.features.hover import hover
+
+        return hover(core.snapshot, params)
+
+    @server.feature(types.TEXT_DOCUMENT_CODE_LENS, types.CodeLensOptions())
+    def code_lens(params: types.CodeLensParams) -> list[types.CodeLens]:
+        from optimas_lsp.server.features.code_lens import code_lens
+
+        return code_lens(core.snapshot, params)
+
+    @server.feature(types.TEXT_DOCUMENT_INLAY_HINT, types.InlayHintOptions())
+    def inlay_hints(params: types.InlayHintParams) -> list[types.InlayHint]:
+        from optimas_lsp.server.features.inlay_hints import inlay_hints
+
+        return inlay_hints(core.snapshot, params)
+
+    @server.feature(types.TEXT_DOCUMENT_DOCUMENT_SYMBOL, types.DocumentSymbolOptions(label=NAME))
+    def symbols(params: types.DocumentSymbolParams) -> list[types.DocumentSymbol] | list[types.SymbolInformation]:
+        from optimas_lsp.server.features.document_symbols import document_symbols
+
+        return document_symbols(core.snapshot, params)
 
 
-def _register(
-    server: HardenedServer,
-    session: Session,
-    method: str,
-    feature: Callable[[Snapshot, Any], Any],
-    options: object | None = None,
-) -> None:
-    """Answer ``method`` with a pure function of the snapshot there is when the request arrives."""
+def _pull_diagnostics(server: HardenedServer, core: _Core) -> None:
+    options = types.DiagnosticOptions(identifier=NAME, inter_file_dependencies=False, workspace_diagnostics=False)
 
-    def answer(params: Any) -> Any:
-        return feature(session.snapshot, params)
+    @server.feature(types.TEXT_DOCUMENT_DIAGNOSTIC, options)
+    def diagnostics(params: types.DocumentDiagnosticParams) -> types.RelatedFullDocumentDiagnosticReport:
+        from optimas_lsp.server.features.diagnostics import document_diagnostic
 
-    server.feature(method, options)(answer)
+        return document_diagnostic(core.snapshot, params)
 
 
-def _commands(server: HardenedServer, session: Session, workspace: Workspace) -> None:
-    actions = Actions(session, workspace)
-    for name, act in {
-        commands.SHOW: actions.show,
-        commands.HIDE: actions.hide,
-        commands.RELOAD: actions.reload,
-        commands.CHOOSE: actions.choose,
-        commands.OPEN_FINDING: actions.open_finding,
-        commands.OPEN_KERNEL: actions.open_kernel,
-        commands.DEBUG: actions.debug,
-        commands.WHY_MAPPED: actions.why_mapped,
-        commands.HOTSPOTS: actions.hotspots,
-    }.items():
-        server.command(name)(_command(act))
+def _commands(server: HardenedServer, core: _Core) -> None:
+    def command(name: str, choose: Callable[[Actions], Callable[[list[Any]], Awaitable[Any]]]) -> None:
+        @server.command(name)
+        async def run(*arguments: Any) -> Any:
+            return await choose(core.actions)(list(arguments))
 
-
-def _command(act: Callable[[list[Any]], Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
-    """A handler for whatever arguments the client sends: the action itself says what is wrong with them."""
-
-    async def run(*arguments: Any) -> Any:
-        return await act(list(arguments))
-
-    return run
+    command(names.SHOW, lambda actions: actions.show)
+    command(names.HIDE, lambda actions: actions.hide)
+    command(names.RELOAD, lambda actions: actions.reload)
+    command(names.CHOOSE, lambda actions: actions.choose)
+    command(names.OPEN_FINDING, lambda actions: actions.open_finding)
+    command(names.OPEN_KERNEL, lambda actions: actions.open_kernel)
+    command(names.DEBUG, lambda actions: actions.debug)
+    command(names.WHY_MAPPED, lambda actions: actions.why_mapped)
+    command(names.HOTSPOTS, lambda actions: actions.hotspots)
 
 
 def serve_stdio() -> int:

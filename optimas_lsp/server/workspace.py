@@ -67,8 +67,8 @@ class Workspace:
             await self._watch()
         else:
             session.spawn(self._poll())
-        for document in session.snapshot.documents.values():
-            self.opened(document.path)
+        for uri in session.snapshot.documents:
+            self.opened(uri)
         self.look()
 
     # -- settings -----------------------------------------------------------------------------------------------------
@@ -143,10 +143,11 @@ class Workspace:
         self.session.snapshot = replace(self.session.snapshot, folders=tuple(kept))
         self.session.spawn(self._settings_changed())
 
-    def opened(self, path: Path | None) -> None:
+    def opened(self, uri: str) -> None:
         """A file was opened: without any workspace its folder is looked at; a file no report knew yet is mapped."""
         session = self.session
-        if path is None:
+        path = session.snapshot.documents[uri].path
+        if path is None or not session.ready.is_set():
             return
         inside = any(path.is_relative_to(folder.path) for folder in session.snapshot.folders)
         if not inside and all(folder.implied for folder in session.snapshot.folders):
@@ -178,9 +179,14 @@ class Workspace:
         if again:
             for path in list(self.session.loader.stamps()):
                 self.session.loader.reload(path)
-        if self._looking is None or self._looking.done():
+        if not self.looking:
             self._looking = asyncio.ensure_future(self._look())
             self.session.adopt(self._looking)
+
+    @property
+    def looking(self) -> bool:
+        """Whether the folders are being searched for reports."""
+        return self._looking is not None and not self._looking.done()
 
     async def _look(self) -> None:
         loader = self.session.loader

@@ -5,7 +5,7 @@ from __future__ import annotations
 from lsprotocol import types
 
 from optimas_lsp.server import wording
-from optimas_lsp.server.features.commands import OPEN_KERNEL
+from optimas_lsp.server.names import OPEN_KERNEL
 from optimas_lsp.server.positions import name_range
 from optimas_lsp.server.snapshot import Snapshot
 

@@ -1,4 +1,4 @@
-"""workspace/executeCommand: the names of our commands and the texts they answer with."""
+"""workspace/executeCommand: the texts and data that commands answer with."""
 
 from __future__ import annotations
 
@@ -16,16 +16,6 @@ from optimas_lsp.server.wording import Markup
 if TYPE_CHECKING:
     from optimas_lsp.insight.evidence import Evidence, KernelAnalysis
     from optimas_lsp.server.views import OpenReport
-
-SHOW = "optimas.showFindings"
-HIDE = "optimas.hideFindings"
-RELOAD = "optimas.reloadReports"
-CHOOSE = "optimas.chooseReport"
-OPEN_FINDING = "optimas.openFinding"
-OPEN_KERNEL = "optimas.openKernel"
-DEBUG = "optimas.debugInformation"
-WHY_MAPPED = "optimas.whyMapped"
-HOTSPOTS = "optimas.hotspots"
 
 MARKDOWN = Markup(markdown=True)
 

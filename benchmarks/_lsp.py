@@ -1,0 +1,103 @@
+"""A bare LSP client for measurements: raw messages over a server's standard input and output, nothing in between."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+CLIENTS = Path(__file__).parents[1] / "tests" / "server" / "clients"
+
+
+class Server:
+    """A server process. ``started`` is the moment before it was spawned (seconds of ``perf_counter``)."""
+
+    def __init__(self, command: list[str], env: dict[str, str] | None = None) -> None:
+        self.started = time.perf_counter()
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env)
+        self._next = 0
+
+    def send(self, message: dict[str, Any]) -> None:
+        """Write one message."""
+        assert self.process.stdin
+        body = json.dumps({"jsonrpc": "2.0", **message}).encode()
+        self.process.stdin.write(b"Content-Length: %d\r\n\r\n" % len(body) + body)
+        self.process.stdin.flush()
+
+    def receive_raw(self) -> bytes:
+        """The body of the next message."""
+        assert self.process.stdout
+        length = 0
+        while line := self.process.stdout.readline().strip():
+            name, _, value = line.partition(b":")
+            if name.lower() == b"content-length":
+                length = int(value)
+        return self.process.stdout.read(length)
+
+    def receive(self) -> dict[str, Any]:
+        """The next message; questions of the server are answered on the way with nothing."""
+        message = json.loads(self.receive_raw())
+        if "id" in message and "method" in message:
+            items = message.get("params", {}).get("items")
+            self.send({"id": message["id"], "result": None if items is None else [None] * len(items)})
+        return message
+
+    def until(self, method: str) -> dict[str, Any]:
+        """The next notification or request with that method."""
+        while (message := self.receive()).get("method") != method:
+            pass
+        return message
+
+    def request(self, method: str, params: Any) -> Any:
+        """The result of one request."""
+        self._next += 1
+        self.send({"id": self._next, "method": method, "params": params})
+        while (message := self.receive()).get("id") != self._next or "method" in message:
+            pass
+        if "error" in message:
+            raise RuntimeError(f"{method}: {message['error']['message']}")
+        return message["result"]
+
+    def notify(self, method: str, params: Any) -> None:
+        """Tell the server something."""
+        self.send({"method": method, "params": params})
+
+    def initialize(self, client: str, root: Path | None) -> Any:
+        """The handshake up to the reply; the client's capabilities are those a real editor sent."""
+        capabilities = json.loads((CLIENTS / f"{client}.json").read_text("utf-8"))
+        folders = None if root is None else [{"uri": root.as_uri(), "name": root.name}]
+        return self.request(
+            "initialize",
+            {"processId": None, "rootUri": None, "capabilities": capabilities, "workspaceFolders": folders},
+        )
+
+    def settle(self) -> dict[str, Any]:
+        """Wait until every report has been read; gives the debug information."""
+        while True:
+            known = self.request("workspace/executeCommand", {"command": "optimas.debugInformation"})
+            if known["ready"] and known["settled"]:
+                return known
+            self.receive()
+
+    def close(self) -> None:
+        """Shut the server down and wait for it."""
+        self.request("shutdown", None)
+        self.notify("exit", None)
+        self.process.wait(10)
+
+
+def percentile(values: list[float], share: float) -> float:
+    """The smallest value that at least ``share`` of ``values`` do not exceed."""
+    return sorted(values)[min(len(values) - 1, int(share * len(values)))]
+
+
+def report(name: str, figures: dict[str, tuple[float, str]]) -> None:
+    """Print ``name value unit`` lines and keep them as JSON under ``build/bench/``."""
+    for key, (value, unit) in figures.items():
+        print(f"{key} {value:.3f} {unit}")
+    target = Path(__file__).parents[1] / "build" / "bench" / f"{name}.json"
+    target.parent.mkdir(parents=True, exist_ok=True)
+    plain = {key: {"value": value, "unit": unit} for key, (value, unit) in figures.items()}
+    target.write_text(json.dumps(plain, indent=2) + "\n", "utf-8")
