@@ -101,7 +101,7 @@ class Actions:
         information["inFlight"] = protocol.in_flight - 2  # this command counts itself twice: request and handler
         information["progressTokens"] = len(tokens_of(protocol.progress))
         information["ready"] = self._session.ready.is_set()
-        information["settled"] = not (self._session.loader.busy or self._workspace.looking)
+        information["settled"] = self._session.settled and not self._workspace.looking
         return information
 
     async def why_mapped(self, arguments: list[Any]) -> dict[str, Any]:

@@ -49,6 +49,13 @@ class _Batch:
     total: int = 0
     done: int = 0
     progress: Progress | None = None
+    parts: dict[Path, float] = field(default_factory=dict[Path, float])
+    shown: int = 0
+
+    def percentage(self) -> int:
+        """How much of all loads is done (0 to 100); never goes back, also when loads are added."""
+        self.shown = max(self.shown, int(100 * (self.done + sum(self.parts.values())) / max(self.total, 1)))
+        return min(self.shown, 100)
 
 
 @dataclass(slots=True)
@@ -147,8 +154,8 @@ class Loader:
         finally:
             if self._tasks.get(path) is task:
                 del self._tasks[path]
-            self._finish()
             self.on_change()
+            self._finish(path)
 
     def _request(self, wish: Wanted, folders: tuple[Path, ...]) -> LoadRequest:
         return LoadRequest(wish.path, wish.settings.model_dump(mode="json", by_alias=True), folders, self.cache)
@@ -179,16 +186,17 @@ class Loader:
             batch.progress = Progress(self.editor.server, None)
             batch.progress = await self.editor.progress("Reading GPU profiles")
             batch.progress.on_cancel(self.cancel_all)
-        batch.progress.report(path.name, 100 * batch.done // max(batch.total, 1))
+        batch.progress.report(path.name, batch.percentage())
 
     def _step(self, path: Path, read: int, total: int) -> None:
         batch = self._batch
         if batch.progress is not None and total:
-            percentage = int(100 * (batch.done + read / total) / max(batch.total, 1))
-            batch.progress.report(f"{path.name}: {read} of {total} launches", min(percentage, 100))
+            batch.parts[path] = read / total
+            batch.progress.report(f"{path.name}: {read} of {total} launches", batch.percentage())
 
-    def _finish(self) -> None:
+    def _finish(self, path: Path) -> None:
         self._batch.done += 1
+        self._batch.parts.pop(path, None)
         if self._batch.done >= self._batch.total:
             batch, self._batch = self._batch, _Batch()
             if batch.progress is not None:

@@ -93,6 +93,11 @@ class Session:
         for task in list(self._tasks):
             task.cancel()
 
+    @property
+    def settled(self) -> bool:
+        """Whether nothing is being read or compared."""
+        return not (self.loader.busy or self._aligning)
+
     # -- documents ----------------------------------------------------------------------------------------------------
 
     def did_open(self, params: types.DidOpenTextDocumentParams) -> None:

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 BAR_CELLS = 10
 REASONS_SHOWN = 6
-_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~])")
+_SPECIAL = re.compile(r"([\\`*{}\[\]<>#|~]|(?<!\w)_|_(?!\w))")
+"""Characters that Markdown reads as markup; an underscore inside a word is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ class Markup:
 
     def note(self, text: str) -> str:
         """Something to know besides."""
-        return f"*{text}*" if self.markdown else text
+        return f"*{text}*" if self.markdown and text else text
 
     def table(self, head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
         """A table whose first column is text and whose other columns are numbers; the last column is a bar."""
@@ -93,7 +94,7 @@ def reason_table(markup: Markup, heat: LineHeat) -> str:
     """What a line's samples are made of: reason, share of the line, samples, those in idle issue slots, a bar."""
     rows = [
         [
-            markup.escape(each.reason),
+            markup.code(each.reason),
             percent(each.samples / heat.samples if heat.samples else None),
             f"{each.samples:,}",
             f"{each.not_issued:,}",

@@ -62,14 +62,14 @@ class Workspace:
             session.spawn(session.editor.register(CONFIGURER, types.WORKSPACE_DID_CHANGE_CONFIGURATION, options))
         await self.reconfigure()
         session.ready.set()
+        self.look()
         session.look_again()
+        for uri in session.snapshot.documents:
+            self.opened(uri)
         if session.editor.client.watch_files:
             await self._watch()
         else:
             session.spawn(self._poll())
-        for uri in session.snapshot.documents:
-            self.opened(uri)
-        self.look()
 
     # -- settings -----------------------------------------------------------------------------------------------------
 

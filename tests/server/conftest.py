@@ -3,21 +3,33 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import json
-from collections.abc import Callable
+import os
+import shutil
+import sys
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+import pytest_asyncio
+from lsprotocol import types
+from pygls.protocol import default_converter
+from pytest_lsp import LanguageClient
+from pytest_lsp.client import register_lsp_features
 
 from optimas_lsp.server.hardening import HardenedServer
 
 CLIENTS = Path(__file__).parent / "clients"
+SAMPLES = Path(__file__).parents[2] / "samples"
 
 
-def capabilities(name: str) -> dict[str, Any]:
-    """What a real client sent as its capabilities."""
-    return json.loads((CLIENTS / f"{name}.json").read_text("utf-8"))
+@pytest.fixture(scope="session")
+def capabilities() -> Callable[[str], dict[str, Any]]:
+    """What a real client sent as its capabilities, by the client's name."""
+    return lambda name: json.loads((CLIENTS / f"{name}.json").read_text("utf-8"))
 
 
 class Wire:
@@ -79,3 +91,229 @@ class Spoken:
 def spoken() -> Spoken:
     """A fresh hardened server; call ``await spoken.initialize()`` first."""
     return Spoken()
+
+
+class EditorClient(LanguageClient):
+    """A client as an editor is one: answers the server's questions, and can wait for what it is told."""
+
+    def __init__(self, configuration: dict[str, Any] | None = None) -> None:
+        super().__init__(converter_factory=default_converter, configuration={"": {"optimas": configuration or {}}})
+        self.news = asyncio.Event()
+        self.refreshed: Counter[str] = Counter()
+        self.published: Counter[str] = Counter()
+        self.registered: dict[str, types.Registration] = {}
+        self.questions: list[types.ShowMessageRequestParams] = []
+        self.choice: str | None = None
+        self.hotspots_changes = 0
+        register_lsp_features(self)
+        self._register()
+
+    def _register(self) -> None:
+        def refreshed(kind: str) -> Callable[[Any], None]:
+            def note(params: Any) -> None:
+                self.refreshed[kind] += 1
+                self.tell()
+
+            return note
+
+        self.feature(types.WORKSPACE_CODE_LENS_REFRESH)(refreshed("codeLens"))
+        self.feature(types.WORKSPACE_INLAY_HINT_REFRESH)(refreshed("inlayHint"))
+        for method, act in {
+            types.WORKSPACE_DIAGNOSTIC_REFRESH: refreshed("diagnostic"),
+            types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS: self._publish,
+            types.WINDOW_SHOW_MESSAGE: self._message,
+            types.WINDOW_LOG_MESSAGE: self._log,
+            types.CLIENT_REGISTER_CAPABILITY: self._on_register,
+            types.CLIENT_UNREGISTER_CAPABILITY: self._on_unregister,
+            types.WINDOW_SHOW_MESSAGE_REQUEST: self._question,
+            types.WINDOW_SHOW_DOCUMENT: self._show,
+        }.items():
+            self.protocol.fm.features.pop(method, None)
+            self.feature(method)(functools.partial(act))
+        self.feature("optimas/hotspotsChanged")(functools.partial(self._hotspots))
+
+    def tell(self) -> None:
+        self.news.set()
+
+    def _publish(self, params: types.PublishDiagnosticsParams) -> None:
+        self.diagnostics[params.uri] = params.diagnostics
+        self.published[params.uri] += 1
+        self.tell()
+
+    def _message(self, params: types.ShowMessageParams) -> None:
+        self.messages.append(params)
+        self.tell()
+
+    def _log(self, params: types.LogMessageParams) -> None:
+        self.log_messages.append(params)
+        self.tell()
+
+    def _on_register(self, params: types.RegistrationParams) -> None:
+        self.registered |= {each.id: each for each in params.registrations}
+        self.tell()
+
+    def _on_unregister(self, params: types.UnregistrationParams) -> None:
+        for each in params.unregisterations:
+            del self.registered[each.id]
+        self.tell()
+
+    def _question(self, params: types.ShowMessageRequestParams) -> types.MessageActionItem | None:
+        self.questions.append(params)
+        self.tell()
+        return None if self.choice is None else types.MessageActionItem(title=self.choice)
+
+    def _show(self, params: types.ShowDocumentParams) -> types.ShowDocumentResult:
+        self.shown_documents.append(params)
+        self.tell()
+        return types.ShowDocumentResult(success=True)
+
+    def _hotspots(self, params: Any) -> None:
+        self.hotspots_changes += 1
+        self.tell()
+
+    async def until(self, found: Callable[[], Any], seconds: float = 30) -> Any:
+        """Wait for news that make ``found()`` true, and give what it found."""
+        while not (result := found()):
+            self.news.clear()
+            await asyncio.wait_for(self.news.wait(), seconds)
+        return result
+
+    async def command(self, name: str, *arguments: Any) -> Any:
+        """The answer to one of our commands."""
+        return await self.workspace_execute_command_async(
+            types.ExecuteCommandParams(command=f"optimas.{name}", arguments=list(arguments))
+        )
+
+    async def debug(self, **options: Any) -> dict[str, Any]:
+        """What the server says it knows."""
+        return await self.command("debugInformation", options)
+
+    async def settled(self) -> dict[str, Any]:
+        """Wait until the server has read every report; each step of reading is news."""
+        while True:
+            self.news.clear()
+            known = await self.debug()
+            if known["ready"] and known["settled"]:
+                return known
+            await asyncio.wait_for(self.news.wait(), 60)
+
+    def open(self, path: Path, text: str | None = None, language: str = "cuda") -> str:
+        """Open a file as an editor does; gives its URI."""
+        content = text if text is not None else path.read_bytes().decode("utf-8", "replace")
+        item = types.TextDocumentItem(uri=path.as_uri(), language_id=language, version=1, text=content)
+        self.text_document_did_open(types.DidOpenTextDocumentParams(text_document=item))
+        return path.as_uri()
+
+    def edit(self, uri: str, version: int, *changes: types.TextDocumentContentChangeEvent) -> None:
+        """Change an open text."""
+        self.text_document_did_change(
+            types.DidChangeTextDocumentParams(
+                text_document=types.VersionedTextDocumentIdentifier(uri=uri, version=version),
+                content_changes=list(changes),
+            )
+        )
+
+    async def squiggles(self, uri: str) -> list[types.Diagnostic]:
+        """The diagnostics the user sees in a document, by whichever way this client gets them."""
+        if (self.server_capabilities.diagnostic_provider if self.server_capabilities else None) is None:
+            return list(await self.until(lambda: uri in self.diagnostics) and self.diagnostics[uri])
+        answer = await self.text_document_diagnostic_async(
+            types.DocumentDiagnosticParams(text_document=types.TextDocumentIdentifier(uri))
+        )
+        return list(answer.items)
+
+    server_capabilities: types.ServerCapabilities | None = None
+
+
+Connect = Callable[..., Awaitable[EditorClient]]
+
+
+async def start(
+    cache: Path, client: EditorClient, able: dict[str, Any], folders: Sequence[Path], options: Any = None
+) -> EditorClient:
+    """Start a server for ``client`` and shake hands."""
+    await client.start_io(sys.executable, "-m", "optimas_lsp", env={**os.environ, "OPTIMAS_CACHE_DIR": str(cache)})
+    answer = await client.initialize_session(
+        types.InitializeParams(
+            capabilities=default_converter().structure(able, types.ClientCapabilities),
+            workspace_folders=[types.WorkspaceFolder(uri=path.as_uri(), name=path.name) for path in folders],
+            root_uri=folders[0].as_uri() if folders else None,
+            initialization_options=options,
+        )
+    )
+    client.server_capabilities = answer.capabilities
+    return client
+
+
+async def stop(client: EditorClient) -> None:
+    """End a session in the proper order, or with force when a test ended it already."""
+    server = client._server
+    if server is not None and server.returncode is None:
+        await client.shutdown_session()
+    await client.stop()
+
+
+@pytest.fixture(scope="session")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One cache for all servers of the run, so that each sample is distilled once."""
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest_asyncio.fixture
+async def connect(cache: Path, capabilities: Callable[[str], dict[str, Any]]) -> AsyncIterator[Connect]:
+    """Makes sessions of this test alone: ``await connect(client, folder, …, configuration={…})``."""
+    clients: list[EditorClient] = []
+
+    async def one(
+        name: str, *folders: Path, configuration: dict[str, Any] | None = None, options: Any = None
+    ) -> EditorClient:
+        client = EditorClient(configuration)
+        clients.append(client)
+        return await start(cache, client, capabilities(name), folders, options)
+
+    yield one
+    for client in clients:
+        await stop(client)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Callable[..., Path]:
+    """Copies samples into a workspace of this test: ``place("stencil")`` gives the copy's folder."""
+    return lambda name: copy_sample(tmp_path, name)
+
+
+def copy_sample(home: Path, name: str) -> Path:
+    """A copy of a sample's sources, settings and reports below ``home``."""
+    target = home / name
+    shutil.copytree(SAMPLES / name, target, ignore=shutil.ignore_patterns("build", "*.md"))
+    return target
+
+
+@pytest.fixture(scope="session")
+def samples() -> Path:
+    """The folder of all samples."""
+    return SAMPLES
+
+
+@pytest.fixture(scope="session")
+def sample_into() -> Callable[[Path, str], Path]:
+    """Copies a sample below a folder."""
+    return copy_sample
+
+
+@pytest.fixture(scope="session")
+def start_editor(cache: Path, capabilities: Callable[[str], dict[str, Any]]) -> Connect:
+    """Starts a session that several tests share; whoever asks must end it with ``stop_editor``."""
+
+    async def one(
+        name: str, *folders: Path, configuration: dict[str, Any] | None = None, options: Any = None
+    ) -> EditorClient:
+        return await start(cache, EditorClient(configuration), capabilities(name), folders, options)
+
+    return one
+
+
+@pytest.fixture(scope="session")
+def stop_editor() -> Callable[[EditorClient], Awaitable[None]]:
+    """Ends a shared session."""
+    return stop
