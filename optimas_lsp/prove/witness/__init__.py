@@ -1,0 +1,1 @@
+"""The witness: what a CUDA program left in device memory and gave back to the host."""

@@ -1,0 +1,1 @@
+"""A rewrite: from evidence to a proposal, and the guardrails it must pass."""
