@@ -71,7 +71,7 @@ std::map<std::string, uint64_t> digested;
 std::map<std::string, uint64_t> uncovered;
 std::map<CUdeviceptr, Allocation> live;
 std::map<CUcontext, Digester> digesters;
-uint64_t allocations = 0, launches = 0, readbacks = 0, kernel_times = 0, failed_calls = 0, dropped = 0;
+uint64_t allocations = 0, launches = 0, readbacks = 0, uploads = 0, kernel_times = 0, failed_calls = 0, dropped = 0;
 
 struct Inside {
     Inside() { inside = true; }
@@ -226,11 +226,12 @@ void on_launch(const char *symbol, const unsigned grid[3], const unsigned block[
          digests.c_str());
 }
 
-void on_readback(const void *host, size_t bytes) {
+// A copy between host and device: "readback" to the host, "upload" from it.
+void on_copy(const char *kind, uint64_t &number, const void *host, size_t bytes) {
     const HostDigest d = host_digest(host, bytes);
-    line("{\"event\":\"readback\",\"readback\":%" PRIu64 ",\"bytes\":%zu,\"digest\":\"%016" PRIx64 "%016" PRIx64
+    line("{\"event\":\"%s\",\"number\":%" PRIu64 ",\"bytes\":%zu,\"digest\":\"%016" PRIx64 "%016" PRIx64
          "\",\"nonzero\":%" PRIu64 ",\"nans\":%" PRIu64 "}",
-         readbacks++, bytes, d.a, d.b, d.nonzero, d.nans);
+         kind, number++, bytes, d.a, d.b, d.nonzero, d.nans);
 }
 
 bool device_pointer(CUdeviceptr pointer) {
@@ -318,20 +319,32 @@ void CUPTIAPI on_callback(void *, CUpti_CallbackDomain domain, CUpti_CallbackId 
         case CUPTI_DRIVER_TRACE_CBID_cuMemcpyDtoH_v2:
         case CUPTI_DRIVER_TRACE_CBID_cuMemcpyDtoH_v2_ptds: {
             const auto *p = static_cast<const cuMemcpyDtoH_v2_params *>(info->functionParams);
-            if (want_readback) on_readback(p->dstHost, p->ByteCount);
+            if (want_readback) on_copy("readback", readbacks, p->dstHost, p->ByteCount);
             break;
         }
         case CUPTI_DRIVER_TRACE_CBID_cuMemcpyDtoHAsync_v2:
         case CUPTI_DRIVER_TRACE_CBID_cuMemcpyDtoHAsync_v2_ptsz: {
             const auto *p = static_cast<const cuMemcpyDtoHAsync_v2_params *>(info->functionParams);
-            if (want_readback && cu.StreamSynchronize(p->hStream) == CUDA_SUCCESS) on_readback(p->dstHost, p->ByteCount);
+            if (want_readback && cu.StreamSynchronize(p->hStream) == CUDA_SUCCESS) on_copy("readback", readbacks, p->dstHost, p->ByteCount);
+            break;
+        }
+        case CUPTI_DRIVER_TRACE_CBID_cuMemcpyHtoD_v2:
+        case CUPTI_DRIVER_TRACE_CBID_cuMemcpyHtoD_v2_ptds: {
+            const auto *p = static_cast<const cuMemcpyHtoD_v2_params *>(info->functionParams);
+            if (want_readback) on_copy("upload", uploads, p->srcHost, p->ByteCount);
+            break;
+        }
+        case CUPTI_DRIVER_TRACE_CBID_cuMemcpyHtoDAsync_v2:
+        case CUPTI_DRIVER_TRACE_CBID_cuMemcpyHtoDAsync_v2_ptsz: {
+            const auto *p = static_cast<const cuMemcpyHtoDAsync_v2_params *>(info->functionParams);
+            if (want_readback) on_copy("upload", uploads, p->srcHost, p->ByteCount);
             break;
         }
         case CUPTI_DRIVER_TRACE_CBID_cuMemcpy:
         case CUPTI_DRIVER_TRACE_CBID_cuMemcpy_ptds: {
             const auto *p = static_cast<const cuMemcpy_params *>(info->functionParams);
             if (want_readback && device_pointer(p->src) && !device_pointer(p->dst))
-                on_readback(reinterpret_cast<const void *>(p->dst), p->ByteCount);
+                on_copy("readback", readbacks, reinterpret_cast<const void *>(p->dst), p->ByteCount);
             break;
         }
         case CUPTI_DRIVER_TRACE_CBID_cuMemcpyAsync:
@@ -339,7 +352,7 @@ void CUPTIAPI on_callback(void *, CUpti_CallbackDomain domain, CUpti_CallbackId 
             const auto *p = static_cast<const cuMemcpyAsync_params *>(info->functionParams);
             if (want_readback && device_pointer(p->src) && !device_pointer(p->dst) &&
                 cu.StreamSynchronize(p->hStream) == CUDA_SUCCESS)
-                on_readback(reinterpret_cast<const void *>(p->dst), p->ByteCount);
+                on_copy("readback", readbacks, reinterpret_cast<const void *>(p->dst), p->ByteCount);
             break;
         }
         case CUPTI_DRIVER_TRACE_CBID_cuMemAllocManaged: ++uncovered["managed memory"]; break;
@@ -396,7 +409,7 @@ void finish() {
     }
     line("{\"event\":\"end\",\"launches\":%" PRIu64 ",\"allocations\":%" PRIu64 ",\"readbacks\":%" PRIu64
          ",\"kernel_times\":%" PRIu64 ",\"failed_calls\":%" PRIu64 ",\"uncovered\":{%s}}",
-         launches, allocations, readbacks, kernel_times, failed_calls, missing.c_str());
+         launches, allocations, readbacks, uploads, kernel_times, failed_calls, missing.c_str());
     fclose(record);
     record = nullptr;
 }

@@ -1,0 +1,97 @@
+"""python3 runner.pyz JOB: climb the ladder of gates; the first failure stops."""
+
+from __future__ import annotations
+
+import signal
+import sys
+
+from . import gates, measure, process, tools
+from .job import Job, JobError
+from .record import Record
+
+ORDER = ("static", "build", "determinism", "run", "compare", "sanitize", "time", "plausible", "reprofile", "provenance")
+NEEDS_GPU = frozenset(ORDER[2:9])
+REQUIRED = frozenset({"static", "build", "determinism", "run", "compare", "sanitize", "time", "plausible"})
+GATES = {
+    "static": gates.static,
+    "build": gates.build,
+    "determinism": gates.determinism,
+    "run": gates.run,
+    "compare": gates.compare_gate,
+    "sanitize": measure.sanitize,
+    "time": measure.measure_time,
+    "plausible": measure.plausible,
+    "reprofile": measure.reprofile,
+    "provenance": measure.provenance,
+}
+
+
+class Stopped(Exception):
+    """Somebody cancelled the job."""
+
+
+def _stop(_signal, _frame):
+    raise Stopped
+
+
+def climb(job, record):
+    """Every gate in order; returns the verdict: proven, rejected or not proven."""
+    wanted = job.data.get("gates") or ORDER
+    required = set(job.data.get("required") or REQUIRED)
+    ran = False
+    for name in ORDER:
+        done = record.gate(name)
+        if done is None:
+            if name not in wanted:
+                done = record.finish(name, "skipped", "switched off in the configuration")
+            elif name in NEEDS_GPU and not job.gpu:
+                done = record.finish(name, "skipped", "there is no NVIDIA GPU on this machine")
+            else:
+                if name == "determinism" and not ran:
+                    gates.runs(job, record)
+                    ran = True
+                done = GATES[name](job, record)
+        if done["status"] == "fail":
+            return "rejected"
+    missing = [name for name in ORDER if name in required and record.gate(name)["status"] != "pass"]
+    if job.gpu and not job.witness_library:
+        record.unchecked("memory and kernel times: " + job.witness_missing)
+    return "not proven" if missing else "proven"
+
+
+def main(arguments):
+    """Run the job in the folder named by the one argument; exit status 0 proven, 1 not, 2 unusable, 130 cancelled."""
+    if len(arguments) != 1:
+        sys.stderr.write("usage: python3 runner.pyz JOB\n")
+        return 2
+    signal.signal(signal.SIGTERM, _stop)
+    signal.signal(signal.SIGINT, _stop)
+    signal.signal(signal.SIGHUP, _stop)
+    process.adopt_orphans()
+    try:
+        job = Job(arguments[0])
+    except JobError as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
+    record = Record(job.folder, job.data["hash"])
+    if record.data["verdict"]:
+        return 0 if record.data["verdict"] == "proven" else 1
+    try:
+        record.data["started"] = record.data.get("started") or tools.stamp()
+        job.lay_out()
+        record.data["verdict"] = climb(job, record)
+        record.data["finished"] = tools.stamp()
+        record.event("done", record.data["verdict"])
+    except Stopped:
+        record.event("cancelled", "the job was cancelled")
+        return 130
+    finally:
+        process.end_descendants()
+        record.save()
+        if record.data["verdict"]:
+            job.clean()
+    return 0 if record.data["verdict"] == "proven" else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

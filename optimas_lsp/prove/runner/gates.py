@@ -1,0 +1,231 @@
+"""Gates 0 to 4: static, build, determinism, run, compare. Each records one sentence and the files behind it."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from pathlib import Path
+
+from . import compare, process, tools
+
+PASS, FAIL, SKIPPED = "pass", "fail", "skipped"
+POISONS = (0xA5, 0x5A)
+MODES = {"1": ("launch", "readback", "poison"), "2": ("readback", "poison")}
+"""The first run digests memory after each launch, and so waits for it; the second leaves the program's own order alone."""
+
+
+def static(job, record):
+    """What the guardrails said before the job was packed; the runner only carries their verdict."""
+    verdict = job.data.get("static") or {"status": SKIPPED, "sentence": "no static verdict came with the job"}
+    return record.finish("static", verdict["status"], verdict["sentence"], facts_from="guardrails")
+
+
+def build(job, record):
+    """Both sides with the user's own commands; entry points and parameter layout must be the same."""
+    began, logs = time.monotonic(), []
+    for side in ("candidate", "baseline"):
+        for number, command in enumerate(job.data["target"]["build"]):
+            record.event("build", "{}: {}".format(side, " ".join(command)))
+            done = process.run(
+                command,
+                job.tree(side),
+                job.environment(job.work),
+                job.build_limits,
+                job.logs / "build",
+                f"{side}-{number}",
+            )
+            logs += [done.stdout, done.stderr]
+            if not done.good:
+                seconds = time.monotonic() - began
+                return record.finish("build", FAIL, done.sentence("building the " + side), seconds, logs, side=side)
+    points = {side: _entry_points(job, side) for side in ("baseline", "candidate")}
+    record.data["resources"] = points
+    seconds = time.monotonic() - began
+    if not all(points.values()):
+        record.unchecked("entry points and parameter layout of the binary (cuobjdump or the binary's name is missing)")
+        return record.finish("build", PASS, "both versions build", seconds, logs)
+    a, b = points["baseline"], points["candidate"]
+    for name in sorted(set(a) | set(b)):
+        if name not in b or name not in a:
+            sentence = "the kernel {} {}".format(name, "is gone" if name in a else "is new")
+            return record.finish("build", FAIL, sentence, seconds, logs)
+        if a[name]["parameters"] != b[name]["parameters"]:
+            return record.finish("build", FAIL, f"the parameters of {name} changed", seconds, logs)
+    spilled = [n for n in a if b[n]["local"] > a[n]["local"] or b[n]["stack"] > a[n]["stack"]]
+    sentence = f"both versions build; the same {len(a)} kernels"
+    sentence += "; new register spills or stack in " + ", ".join(spilled) if spilled else ""
+    return record.finish("build", PASS, sentence, seconds, logs, spills=spilled)
+
+
+def _entry_points(job, side):
+    binary = job.data["target"].get("binary")
+    return tools.entry_points(job.tree(side) / binary) if binary else None
+
+
+def runs(job, record):
+    """Make every run that gates 2 to 4 look at: per input the candidate first, then the original twice, then again."""
+    order = (("candidate", "1", POISONS[0]), ("baseline", "1", POISONS[0]), ("baseline", "2", POISONS[0]))
+    order += (("candidate", "2", POISONS[1]),)
+    total = len(order) * len(job.inputs)
+    with tools.gpu_turn(False, job.gpu["uuid"]):
+        for count, (name, (side, label, poison)) in enumerate((n, o) for n in job.inputs for o in order):
+            record.event("run", f"{side} on {name} ({label})", count, total)
+            finished, _testimony, _folder = job.run(side, name, label, modes=_modes(side, label), poison=poison)
+            if side == "candidate" and not finished.good:
+                break
+
+
+def _modes(side, label):
+    return MODES["1"] if side == "baseline" else MODES[label]
+
+
+def determinism(job, record):
+    """The original twice: identical means that a bit-for-bit oracle exists."""
+    began = time.monotonic()
+    for name in job.inputs:
+        first, one, left = job.run("baseline", name, "1", poison=POISONS[0])
+        second, two, right = job.run("baseline", name, "2", poison=POISONS[0])
+        for finished in (first, second):
+            if not finished.good:
+                sentence = "the original fails on input {}: {}".format(name, finished.sentence("the run"))
+                return record.finish("determinism", FAIL, sentence, time.monotonic() - began)
+        if one is not None and not (one.present and two.present):
+            return record.finish("determinism", FAIL, one.why_absent() if not one.present else two.why_absent())
+        why = outputs_difference(job, (first, left), (second, right), None)
+        why = why or (compare.copies_difference(one, two) if one else None)
+        if why and not job.tolerance:
+            sentence = f"two runs of the original differ on input {name}: {why}; a tolerance can be set in [target]"
+            return record.finish("determinism", FAIL, sentence, time.monotonic() - began)
+        if why:
+            sentence = f"two runs of the original differ ({why}); compared within the tolerance that was set"
+            return record.finish("determinism", PASS, sentence, time.monotonic() - began, exact=False)
+        if one and compare.launch_difference(one, two):
+            job.data["launch_level"] = False
+            record.unchecked(
+                "memory after each launch: two runs of the original differ there, though not in what they output"
+            )
+    count = len(job.inputs)
+    sentence = "two runs of the original are identical on {} input{}".format(count, "" if count == 1 else "s")
+    return record.finish("determinism", PASS, sentence, time.monotonic() - began, exact=True)
+
+
+def run(job, record):
+    """The candidate on every input, twice, in fresh processes: exit code 0 and no failed CUDA call."""
+    began = time.monotonic()
+    for name in job.inputs:
+        for label, poison in zip(("1", "2"), POISONS):
+            finished, testimony, _folder = job.run("candidate", name, label, modes=MODES[label], poison=poison)
+            files = [finished.stdout, finished.stderr]
+            spent = time.monotonic() - began
+            if not finished.good:
+                sentence = "{} on input {}".format(finished.sentence("the candidate"), name)
+                return record.finish("run", FAIL, sentence, spent, files, input=name)
+            if testimony is None:
+                continue
+            if not testimony.present:
+                return record.finish("run", FAIL, testimony.why_absent(), spent, files, input=name)
+            expected = job.run("baseline", name, "1", poison=POISONS[0])[1]
+            new = [f for f in testimony.failed if f["call"] not in {e["call"] for e in expected.failed}]
+            if new:
+                sentence = "on input {} the call {} {}failed with CUDA error {}".format(
+                    name, new[0]["call"], "of " + new[0]["kernel"] + " " if new[0]["kernel"] else "", new[0]["code"]
+                )
+                return record.finish("run", FAIL, sentence, spent, files, input=name)
+            if label == "2":
+                continue
+            bad = next((launch for launch in testimony.launches if launch["status"]), None)
+            if bad:
+                sentence = "launch {} of {} ended with CUDA error {}".format(
+                    bad["launch"], bad["kernel"], bad["status"]
+                )
+                return record.finish("run", FAIL, sentence, spent, files, input=name)
+            if job.kernels and not any(launch["kernel"] in job.kernels for launch in testimony.launches):
+                sentence = f"the kernel was not launched on input {name}"
+                if any(launch["kernel"] in job.kernels for launch in expected.launches):
+                    return record.finish("run", FAIL, sentence, spent, files, input=name)
+    return record.finish("run", PASS, "the candidate runs on every input, twice", time.monotonic() - began)
+
+
+def compare_gate(job, record):
+    """Outputs, what the host got, and memory after every launch, against the original, on every input."""
+    began, compared, level = time.monotonic(), 0, "launch"
+    exact = (record.gate("determinism") or {"facts": {}})["facts"].get("exact", True)
+    tolerance = None if exact else job.tolerance
+    for name in job.inputs:
+        reference, expected, left = job.run("baseline", name, "1", poison=POISONS[0])
+        for label, poison in zip(("1", "2"), POISONS):
+            finished, found, right = job.run("candidate", name, label, modes=MODES[label], poison=poison)
+            files = [reference.stdout, finished.stdout]
+            spent = time.monotonic() - began
+            why = outputs_difference(job, (reference, left), (finished, right), tolerance)
+            if why:
+                sentence = f"input {name}, run {label}: {why}"
+                return record.finish("compare", FAIL, sentence, spent, files, input=name)
+            compared += _something(job, finished, right)
+            if not expected:
+                level = "output"
+                continue
+            why = compare.copies_difference(expected, found) if exact else None
+            if why:
+                sentence = f"input {name}, run {label}: {why}"
+                return record.finish("compare", FAIL, sentence, spent, files, input=name)
+            compared += len(found.readbacks)
+            if exact and label == "1" and job.data.get("launch_level", True):
+                level = _launch_level(job, record, name, (expected, found), level)
+    if not compared:
+        sentence = "nothing could be compared: no output, no file and no copy to the host on any input"
+        return record.finish("compare", FAIL, sentence, time.monotonic() - began)
+    words = {
+        "launch": "the outputs, what the host got and all memory after every launch are",
+        "read-back": "the outputs and what the host got are",
+        "output": "the outputs are",
+    }[level]
+    how = "identical bit for bit" if exact else "within the tolerance that was set"
+    sentence = f"{words} {how} on {len(job.inputs)} inputs, two runs each"
+    return record.finish("compare", PASS, sentence, time.monotonic() - began, level=level, exact=exact)
+
+
+def _something(job, finished, folder):
+    lines = compare.kept_lines(finished.stdout, job.ignore) if "stdout" in job.outputs else []
+    return bool(b"".join(lines).strip()) + sum(1 for p in Path(folder, "files").rglob("*") if p.is_file())
+
+
+def _launch_level(job, record, name, testimonies, level):
+    difference = compare.launch_difference(*testimonies)
+    if not difference:
+        return level
+    sentence, launch, allocation = difference
+    if allocation is not None:
+        sentence += _locate(job, name, launch, allocation)
+    record.unchecked(f"intermediate memory: {sentence} (on input {name}); outputs and copies to the host agree")
+    return "read-back"
+
+
+def _locate(job, name, launch, allocation):
+    """Run both sides once more to name the first differing byte of one allocation after one launch."""
+    wanted, label = f"{launch}:{allocation}", f"dump-{launch}-{allocation}"
+    dumps = []
+    for side in ("baseline", "candidate"):
+        _finished, _testimony, folder = job.run(side, name, label, poison=POISONS[0], dump=wanted)
+        dumps.append(Path(folder, "witness", f"dump-{launch}-{allocation}.bin"))
+    if not all(path.is_file() for path in dumps):
+        return ""
+    place = compare.first_difference(*dumps)
+    for path in dumps:
+        shutil.rmtree(str(path.parent), ignore_errors=True)
+    return "; " + place if place else ""
+
+
+def outputs_difference(job, expected, found, tolerance):
+    """None when the outputs that the target names agree, else a sentence. Each side is (Finished, run folder)."""
+    if "stdout" in job.outputs:
+        why = compare.text_difference(expected[0].stdout, found[0].stdout, job.ignore, tolerance)
+        if why:
+            return "standard output, " + why
+    patterns = [pattern for pattern in job.outputs if pattern != "stdout"]
+    if not patterns:
+        return None
+    why, count = compare.files_difference(Path(expected[1], "files"), Path(found[1], "files"), patterns)
+    if not why and not count:
+        return "none of the output files that [target] names was written ({})".format(", ".join(patterns))
+    return why

@@ -1,0 +1,210 @@
+"""Run one untrusted command: own process group, limits, stripped environment, everything it started ended with it."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+KEPT_VARIABLES = ("PATH", "LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH", "CUDA_VISIBLE_DEVICES")
+KEPT_PREFIXES = ("NVIDIA_",)
+_SECRET_WORDS = ("KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL")
+_PR_SET_CHILD_SUBREAPER = 36
+_POLL_S = 0.02
+
+
+class Limits:
+    """What one command may use: wall seconds, resident MB, processes of this user on top of today's, MB a file."""
+
+    def __init__(self, seconds=60.0, memory_mb=32768, processes=512, file_mb=4096, network=False):
+        self.seconds = float(seconds)
+        self.memory_mb = int(memory_mb)
+        self.processes = int(processes)
+        self.file_mb = int(file_mb)
+        self.network = bool(network)
+
+
+class Finished:
+    """How a command ended: ``status`` (negative: signal), ``seconds`` of wall time, ``stopped`` says why we ended it."""
+
+    def __init__(self, status, seconds, stopped, stdout, stderr):
+        self.status = status
+        self.seconds = seconds
+        self.stopped = stopped
+        self.stdout = stdout
+        self.stderr = stderr
+
+    @property
+    def good(self):
+        return self.status == 0 and not self.stopped
+
+    def sentence(self, what):
+        """One sentence about a failure, with the last line the program wrote."""
+        if self.stopped:
+            return f"{what} was stopped: {self.stopped}"
+        how = f"ended by signal {-self.status}" if self.status < 0 else f"exit status {self.status}"
+        lines = (read_tail(self.stderr) or read_tail(self.stdout)).strip().splitlines()
+        return "{} failed ({}){}".format(what, how, ": " + lines[-1][:300] if lines else "")
+
+
+def read_tail(path, limit=65536):
+    """The last ``limit`` bytes of a file as text, for people to read."""
+    with contextlib.suppress(OSError):
+        with Path(path).open("rb") as stream:
+            stream.seek(0, os.SEEK_END)
+            stream.seek(max(0, stream.tell() - limit))
+            return stream.read().decode("utf-8", "replace")
+    return ""
+
+
+def clean_environment(scratch, extra=None):
+    """The environment of untrusted code: what builds and CUDA need, no secrets, home and temp inside ``scratch``."""
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if (name in KEPT_VARIABLES or name.startswith(KEPT_PREFIXES))
+        and not any(word in name.upper() for word in _SECRET_WORDS)
+    }
+    kept["HOME"] = kept["TMPDIR"] = str(scratch)
+    kept.update(extra or {})
+    return kept
+
+
+_network_prefix = None
+
+
+def network_prefix():
+    """The command prefix that takes the network away, or [] where the system does not allow that."""
+    global _network_prefix  # noqa: PLW0603  (asked of the system once a process)
+    if _network_prefix is None:
+        _network_prefix = []
+        unshare = shutil.which("unshare")
+        for arguments in (["-n"], ["-r", "-n"]) if unshare else ():
+            probe = [unshare, *arguments, "true"]
+            with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+                if (
+                    subprocess.run(probe, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=10).returncode
+                    == 0
+                ):
+                    _network_prefix = [unshare, *arguments]
+                    break
+    return _network_prefix
+
+
+def adopt_orphans():
+    """Become the parent of daemonised grandchildren, so that they can be found and ended (Linux)."""
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def _parents():
+    tree = {}
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            with contextlib.suppress(OSError, ValueError, IndexError):
+                stat = Path("/proc", entry, "stat").read_text("utf-8", "replace")
+                fields = stat[stat.rindex(")") + 2 :].split()
+                tree.setdefault(int(fields[1]), []).append((int(entry), int(fields[21]), fields[0]))
+    return tree
+
+
+def descendants(root):
+    """(pid, resident pages) of every process below ``root``, zombies left out."""
+    tree, found, queue = _parents(), [], [root]
+    while queue:
+        for pid, pages, state in tree.get(queue.pop(), []):
+            queue.append(pid)
+            if state != "Z":
+                found.append((pid, pages))
+    return found
+
+
+def end_descendants(root=None):
+    """Kill every process below ``root`` (this process), again and again until none is left; reap the dead."""
+    root = root or os.getpid()
+    for _ in range(50):
+        alive = descendants(root)
+        for pid, _pages in alive:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        with contextlib.suppress(ChildProcessError):
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+        if not alive:
+            return
+        time.sleep(0.01)
+
+
+def _limit_child(limits):
+    def apply():
+        os.setsid()
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limits.file_mb << 20, limits.file_mb << 20))
+        with contextlib.suppress(ValueError, OSError):
+            if os.getuid() != 0:  # the limit counts all of a user's processes and does not bind root
+                resource.setrlimit(resource.RLIMIT_NPROC, (limits.processes, limits.processes))
+
+    return apply
+
+
+def run(command, folder, environment, limits, log, name):
+    """Run ``command`` in ``folder``; its output goes to ``log/name.out`` and ``.err``. Never raises for what it does.
+
+    Memory is the resident size of the whole process tree, looked at as it runs: an address-space limit would stop
+    every CUDA program, which reserves far more than it uses.
+    """
+    Path(log).mkdir(parents=True, exist_ok=True)
+    out, err = Path(log, name + ".out"), Path(log, name + ".err")
+    prefix = [] if limits.network else network_prefix()
+    page = os.sysconf("SC_PAGE_SIZE")
+    stopped, began = "", time.monotonic()
+    with out.open("wb") as stdout, err.open("wb") as stderr:
+        try:
+            child = subprocess.Popen(  # noqa: PLW1509  (single-threaded runner; limits must be set in the child)
+                [*prefix, *command],
+                cwd=str(folder),
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=stdout,
+                stderr=stderr,
+                preexec_fn=_limit_child(limits),
+            )
+        except OSError as error:
+            stderr.write(f"{command[0]}: {error.strerror}\n".encode())
+            return Finished(127, 0.0, "", out, err)
+        looked = began
+        try:
+            while child.poll() is None:
+                now = time.monotonic()
+                if now - began > limits.seconds:
+                    stopped = f"it ran longer than {limits.seconds:g} s"
+                    break
+                if now - looked > 0.25:
+                    looked = now
+                    tree = descendants(os.getpid())
+                    if sum(pages for _pid, pages in tree) * page > limits.memory_mb << 20:
+                        stopped = f"it used more than {limits.memory_mb} MB of memory"
+                        break
+                    if len(tree) > limits.processes:
+                        stopped = f"it started more than {limits.processes} processes"
+                        break
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    child.wait(_POLL_S if now - began > 0.5 else 0.002)
+            seconds = time.monotonic() - began
+        finally:
+            status = child.poll()
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(child.pid, signal.SIGKILL)
+            if status is None:
+                child.kill()
+                status = child.wait()
+            end_descendants()
+    if status == -signal.SIGXFSZ and not stopped:
+        stopped = f"it wrote a file larger than {limits.file_mb} MB"
+    return Finished(status, seconds, stopped, out, err)

@@ -1,0 +1,76 @@
+"""result.json and events.jsonl: written as the job goes, so that a killed job resumes and a watcher sees progress."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+
+SCHEMA = "optimas.result/1"
+
+
+class Record:
+    """The result under way. Every change is on disk before the next step starts."""
+
+    def __init__(self, folder, job_hash):
+        self.folder = Path(folder)
+        self.path = self.folder / "result.json"
+        self.data = self._previous(job_hash) or {
+            "schema": SCHEMA,
+            "job": job_hash,
+            "machine": {},
+            "gates": [],
+            "timing": None,
+            "resources": None,
+            "not_checked": [],
+            "verdict": None,
+        }
+        self.data["resumed"] = bool(self.data["gates"])
+
+    def _previous(self, job_hash):
+        try:
+            data = json.loads(self.path.read_text("utf-8"))
+        except (OSError, ValueError):
+            return None
+        return data if data.get("schema") == SCHEMA and data.get("job") == job_hash else None
+
+    def save(self):
+        temporary = self.path.with_suffix(".tmp")
+        with temporary.open("w", encoding="utf-8") as stream:
+            json.dump(self.data, stream, indent=1, sort_keys=True)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(temporary, self.path)
+
+    def event(self, stage, text, done=None, total=None):
+        """One line for whoever watches: stage, a sentence, and counts where they are known."""
+        entry = {"time": round(time.time(), 3), "stage": stage, "text": text}
+        if total is not None:
+            entry.update(done=done, total=total)
+        with (self.folder / "events.jsonl").open("a", encoding="utf-8") as stream:
+            stream.write(json.dumps(entry) + "\n")
+
+    def gate(self, name):
+        """The finished gate of this name, or None."""
+        return next((gate for gate in self.data["gates"] if gate["name"] == name), None)
+
+    def finish(self, name, status, sentence, seconds=0.0, files=(), **facts):
+        """Record a gate: ``status`` is pass, fail or skipped; ``sentence`` is what a person reads."""
+        gate = {
+            "name": name,
+            "status": status,
+            "sentence": sentence,
+            "seconds": round(seconds, 3),
+            "files": [str(Path(f).relative_to(self.folder)) for f in files],
+            "facts": facts,
+        }
+        self.data["gates"] = [g for g in self.data["gates"] if g["name"] != name] + [gate]
+        self.save()
+        self.event(name, f"{status}: {sentence}")
+        return gate
+
+    def unchecked(self, sentence):
+        """Remember something that this proof did not check."""
+        if sentence not in self.data["not_checked"]:
+            self.data["not_checked"].append(sentence)

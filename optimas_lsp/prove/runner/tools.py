@@ -1,0 +1,118 @@
+"""The tools of the machine that a proof uses, and what the machine says about itself."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+try:
+    import fcntl
+except ImportError:  # not on Windows, where no proof runs
+    fcntl = None
+
+_PLACES = ("/usr/local/cuda/bin", "/opt/cuda/bin")
+
+
+def find(name):
+    """The absolute path of a CUDA tool: PATH, then CUDA_HOME, then the usual folders; None when it is not there."""
+    places = [os.environ.get("PATH", "")]
+    places += [str(Path(os.environ[v], "bin")) for v in ("CUDA_HOME", "CUDA_PATH") if os.environ.get(v)]
+    return shutil.which(name, path=os.pathsep.join([*places, *_PLACES]))
+
+
+def ask(command, seconds=30):
+    """Standard output of a short command, or '' when it fails."""
+    with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+        done = subprocess.run(
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            stdin=subprocess.DEVNULL,
+            timeout=seconds,
+            check=False,
+        )
+        if done.returncode == 0:
+            return done.stdout.decode("utf-8", "replace")
+    return ""
+
+
+def gpu():
+    """{name, driver, uuid} of the first visible GPU, or None where there is none."""
+    smi = find("nvidia-smi")
+    text = ask([smi, "--query-gpu=name,driver_version,uuid", "--format=csv,noheader"]) if smi else ""
+    fields = [part.strip() for part in text.splitlines()[0].split(",")] if text.strip() else []
+    return {"name": fields[0], "driver": fields[1], "uuid": fields[2]} if len(fields) == 3 else None
+
+
+def state():
+    """Clocks (MHz), temperature (°C) and throttle reasons now; {} when unknown."""
+    smi = find("nvidia-smi")
+    query = "clocks.sm,clocks.mem,temperature.gpu,clocks_event_reasons.active"
+    text = ask([smi, "--query-gpu=" + query, "--format=csv,noheader,nounits"]) if smi else ""
+    fields = [part.strip() for part in text.splitlines()[0].split(",")] if text.strip() else []
+    if len(fields) != 4:
+        return {}
+    numbers = [float(f) if re.fullmatch(r"\d+(\.\d+)?", f) else None for f in fields[:3]]
+    return {"sm_mhz": numbers[0], "memory_mhz": numbers[1], "temperature_c": numbers[2], "throttle": fields[3]}
+
+
+def version(name):
+    """The last line a tool prints for --version, or None."""
+    path = find(name)
+    lines = ask([path, "--version"]).strip().splitlines() if path else []
+    return lines[-1].strip() if lines else None
+
+
+@contextlib.contextmanager
+def gpu_turn(exclusive, uuid):
+    """Hold this machine's turn on the GPU: timings alone, everything else together. Other proofs wait."""
+    if fcntl is None:
+        yield
+        return
+    path = Path(tempfile.gettempdir(), "optimas-gpu-{}.lock".format(re.sub(r"[^A-Za-z0-9-]", "", uuid or "0")))
+    with contextlib.ExitStack() as stack:
+        handle = stack.enter_context(os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666), "r+"))
+        fcntl.flock(handle, fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH)
+        yield
+
+
+_USAGE = re.compile(r"REG:(\d+) STACK:(\d+) SHARED:(\d+) LOCAL:(\d+)(.*)")
+
+
+def entry_points(binary):
+    """{mangled kernel: {registers, stack, shared, local, parameters (bytes)}} of a binary by cuobjdump, or None.
+
+    Constant bank 0 holds the parameters, so its size changes with the parameter layout.
+    """
+    tool = find("cuobjdump")
+    text = ask([tool, "--dump-resource-usage", str(binary)], seconds=60) if tool else ""
+    found, name = {}, None
+    for line in text.splitlines():
+        match = re.match(r"\s*Function (\S+):", line)
+        if match:
+            name = match.group(1)
+            continue
+        usage = _USAGE.search(line)
+        if usage and name:
+            bank = re.search(r"CONSTANT\[0\]:(\d+)", usage.group(5))
+            registers, stack, shared, local = (int(usage.group(i)) for i in range(1, 5))
+            found[name] = {
+                "registers": registers,
+                "stack": stack,
+                "shared": shared,
+                "local": local,
+                "parameters": int(bank.group(1)) if bank else None,
+            }
+            name = None
+    return found or None
+
+
+def stamp():
+    """The time now, UTC, ISO 8601."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())

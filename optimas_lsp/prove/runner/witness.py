@@ -1,0 +1,139 @@
+"""Build the witness with the compiler at hand, and read what it recorded."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+SOURCES = ("witness.cpp", "digest.cu")
+
+
+class WitnessUnavailable(Exception):
+    """The witness cannot be built here; the message says what is missing."""
+
+
+def toolkit(nvcc):
+    """Folders of the CUDA toolkit around ``nvcc`` that may hold CUPTI: (include folders, library folders)."""
+    roots = [Path(os.path.realpath(nvcc)).parent.parent]
+    roots += [Path(os.environ[name]) for name in ("CUDA_HOME", "CUDA_PATH") if os.environ.get(name)]
+    roots += [Path("/usr/local/cuda")]
+    include, libraries = [], []
+    for root in roots:
+        for extra in ("", "extras/CUPTI", "targets/x86_64-linux", "targets/sbsa-linux"):
+            include.append(root / extra / "include")
+            libraries += [root / extra / "lib64", root / extra / "lib"]
+    return [p for p in include if p.is_dir()], [p for p in libraries if p.is_dir()]
+
+
+def build(sources, cache, nvcc):
+    """The path of ``libwitness.so``, built in ``cache`` unless it is there for these very sources and this compiler.
+
+    Raises WitnessUnavailable with the missing part or the compiler's last words.
+    """
+    gxx = shutil.which("g++") or shutil.which("c++")
+    if not nvcc or not gxx:
+        raise WitnessUnavailable("the witness needs nvcc and g++; missing: " + ("nvcc" if not nvcc else "g++"))
+    include, libraries = toolkit(nvcc)
+    header = next((d for d in include if (d / "cupti.h").is_file()), None)
+    library = next((f for d in libraries for f in sorted(d.glob("libcupti.so*"), reverse=True)), None)
+    if header is None or library is None:
+        raise WitnessUnavailable(f"CUPTI was not found beside {nvcc} (install nvidia-cuda-cupti)")
+    key = hashlib.sha256()
+    for name in SOURCES:
+        key.update(Path(sources, name).read_bytes())
+    key.update(str(library).encode())
+    key.update(subprocess.run([nvcc, "--version"], stdout=subprocess.PIPE, check=False, timeout=60).stdout)
+    folder = Path(cache, key.hexdigest()[:16])
+    built = folder / "libwitness.so"
+    if built.is_file():
+        return built
+    folder.mkdir(parents=True, exist_ok=True)
+    work = folder / f"build-{os.getpid()}"
+    work.mkdir(exist_ok=True)
+    _tool([nvcc, "-O3", "-ptx", str(Path(sources, "digest.cu")), "-o", str(work / "digest.ptx")])
+    ptx = json.dumps((work / "digest.ptx").read_text("utf-8"))[1:-1].split("\\n")
+    lines = "\n".join(f'"{line}\\n"' for line in ptx)
+    (work / "digest_ptx.h").write_text("static const char digest_ptx[] =\n" + lines + ";\n", "utf-8")
+    command = [gxx, "-std=c++17", "-O2", "-shared", "-fPIC", "-fvisibility=hidden", "-I" + str(work)]
+    command += ["-I" + str(d) for d in include]
+    command += [str(Path(sources, "witness.cpp")), "-o", str(work / "libwitness.so"), "-L" + str(library.parent)]
+    _tool([*command, "-l:" + library.name, "-ldl", "-lpthread", "-Wl,-rpath," + str(library.parent)])
+    os.replace(work / "libwitness.so", built)
+    shutil.rmtree(work, ignore_errors=True)
+    return built
+
+
+def _tool(command):
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False, timeout=300)
+    if done.returncode:
+        tail = done.stdout.decode("utf-8", "replace").strip().splitlines()[-1:]
+        raise WitnessUnavailable("the witness could not be built: " + " ".join(tail))
+
+
+def environment(library, folder, mode, kernels, seed, poison, dump=""):
+    """The variables that put the witness into a program; its record goes to ``folder``."""
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    return {
+        "CUDA_INJECTION64_PATH": str(library),
+        "OPTIMAS_WITNESS_DIR": str(folder),
+        "OPTIMAS_WITNESS_MODE": ",".join(mode),
+        "OPTIMAS_WITNESS_KERNELS": "\n".join(kernels) or "*",
+        "OPTIMAS_WITNESS_SEED": f"{seed:016x}",
+        "OPTIMAS_WITNESS_POISON": f"{poison:02x}",
+        "OPTIMAS_WITNESS_DUMP": dump,
+    }
+
+
+class Testimony:
+    """Everything one run's witness recorded, over all its processes, in order of process id."""
+
+    def __init__(self, folder):
+        self.starts, self.ends, self.launches, self.readbacks, self.uploads = [], [], [], [], []
+        self.times, self.failed, self.errors = [], [], []
+        bins = {
+            "start": self.starts,
+            "end": self.ends,
+            "launch": self.launches,
+            "readback": self.readbacks,
+            "upload": self.uploads,
+            "time": self.times,
+            "failed": self.failed,
+            "error": self.errors,
+        }
+        for path in sorted(Path(folder).glob("witness-*.jsonl")):
+            for text in path.read_text("utf-8", "replace").splitlines():
+                try:
+                    entry = json.loads(text)
+                except ValueError:
+                    self.errors.append({"what": "a line of the record is broken", "file": path.name})
+                    continue
+                bins.get(entry.get("event"), []).append(entry)
+
+    @property
+    def present(self):
+        """True when the library was loaded, could do its work, and the program ended in order."""
+        return bool(self.starts) and all(s["loaded"] for s in self.starts) and len(self.ends) == len(self.starts)
+
+    def why_absent(self):
+        """The sentence for a run whose testimony cannot be used."""
+        if not self.starts:
+            return "the witness was not loaded (the program may not use CUDA, or CUDA_INJECTION64_PATH was refused)"
+        why = next((s["why"] for s in self.starts if not s["loaded"]), "")
+        return "the witness could not work: " + why if why else "the program ended before the witness could finish"
+
+    def uncovered(self):
+        """{kind of memory or call: count} that the witness does not look at."""
+        counts = {}
+        for end in self.ends:
+            for kind, count in end.get("uncovered", {}).items():
+                counts[kind] = counts.get(kind, 0) + count
+        return counts
+
+    def kernel_ns(self, names):
+        """Nanoseconds in the named kernels (mangled), and in all kernels, over the whole run."""
+        wanted = sum(t["duration_ns"] for t in self.times if not names or t["kernel"] in names)
+        return wanted, sum(t["duration_ns"] for t in self.times)
