@@ -43,7 +43,7 @@ def sanitize(job, record):
 
 
 def _sanitize_once(job, tool, check, side, name, limits, reference):
-    command = [tool, "--tool", check, "--error-exitcode", "0", "--print-limit", "20", *job.inputs[name]]
+    command = [tool, "--tool", check, "--print-limit", "20", *job.inputs[name]]
     scratch = job.work / "sanitize"
     scratch.mkdir(exist_ok=True)
     done = process.run(

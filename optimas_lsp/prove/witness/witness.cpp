@@ -16,6 +16,7 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cinttypes>
 #include <cstdarg>
 #include <cstdio>
@@ -71,7 +72,7 @@ std::map<std::string, uint64_t> digested;
 std::map<std::string, uint64_t> uncovered;
 std::map<CUdeviceptr, Allocation> live;
 std::map<CUcontext, Digester> digesters;
-uint64_t allocations = 0, launches = 0, readbacks = 0, uploads = 0, kernel_times = 0, failed_calls = 0, dropped = 0;
+uint64_t allocations = 0, launches = 0, readbacks = 0, uploads = 0, kernel_times = 0, failed_calls = 0;
 
 struct Inside {
     Inside() { inside = true; }
@@ -205,6 +206,7 @@ void on_launch(const char *symbol, const unsigned grid[3], const unsigned block[
     const CUresult finished = cu.CtxSynchronize();
     std::string digests;
     uint64_t covered = 0;
+    const auto began = std::chrono::steady_clock::now();
     for (const auto &entry : live) {
         uint64_t d[4];
         if (!device_digest(entry.first, entry.second.bytes, d)) {
@@ -220,10 +222,12 @@ void on_launch(const char *symbol, const unsigned grid[3], const unsigned block[
         digests += text;
         if (dumps.count({number, entry.second.ordinal})) dump(number, entry.second, entry.first);
     }
+    const double microseconds =
+        std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - began).count();
     line("{\"event\":\"launch\",\"launch\":%" PRIu64 ",\"kernel\":%s,\"grid\":[%u,%u,%u],\"block\":[%u,%u,%u],"
-         "\"status\":%d,\"bytes\":%" PRIu64 ",\"memory\":[%s]}",
+         "\"status\":%d,\"bytes\":%" PRIu64 ",\"digest_us\":%.1f,\"memory\":[%s]}",
          number, quoted(symbol).c_str(), grid[0], grid[1], grid[2], block[0], block[1], block[2], finished, covered,
-         digests.c_str());
+         microseconds, digests.c_str());
 }
 
 // A copy between host and device: "readback" to the host, "upload" from it.
