@@ -84,7 +84,7 @@ def write_runner(destination: Path) -> None:
 
 
 def bundle_hash(job: Path, specification: Mapping[str, Any]) -> str:
-    """SHA-256 over the specification and every byte of tree, patch, witness and runner: what a recorded proof is keyed by."""
+    """SHA-256 over the specification and every byte of tree, patch and witness: what a recorded proof is keyed by."""
     state = hashlib.sha256(json.dumps(specification, sort_keys=True).encode())
     for part in ("tree", "patch", "witness"):
         root = job / part

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
+from pathlib import Path
 
 from . import gates, measure, process, tools
 from .job import Job, JobError
@@ -26,15 +27,15 @@ GATES = {
 }
 
 
-class Stopped(Exception):
+class StoppedError(Exception):
     """Somebody cancelled the job."""
 
 
-def _stop(_signal, _frame):
-    raise Stopped
+def _stop(_signal: int, _frame: object) -> None:
+    raise StoppedError
 
 
-def climb(job, record):
+def climb(job: Job, record: Record) -> str:
     """Every gate in order; returns the verdict: proven, rejected or not proven."""
     wanted = job.data.get("gates") or ORDER
     required = set(job.data.get("required") or REQUIRED)
@@ -53,13 +54,13 @@ def climb(job, record):
                 done = GATES[name](job, record)
         if done["status"] == "fail":
             return "rejected"
-    missing = [name for name in ORDER if name in required and record.gate(name)["status"] != "pass"]
+    missing = [name for name in ORDER if name in required and (record.gate(name) or {}).get("status") != "pass"]
     if job.gpu and not job.witness_library:
         record.unchecked("memory and kernel times: " + job.witness_missing)
     return "not proven" if missing else "proven"
 
 
-def main(arguments):
+def main(arguments: list[str]) -> int:
     """Run the job in the folder named by the one argument; exit status 0 proven, 1 not, 2 unusable, 130 cancelled."""
     if len(arguments) != 1:
         sys.stderr.write("usage: python3 runner.pyz JOB\n")
@@ -69,7 +70,7 @@ def main(arguments):
     signal.signal(signal.SIGHUP, _stop)
     process.adopt_orphans()
     try:
-        job = Job(arguments[0])
+        job = Job(Path(arguments[0]))
     except JobError as error:
         sys.stderr.write(f"{error}\n")
         return 2
@@ -82,7 +83,7 @@ def main(arguments):
         record.data["verdict"] = climb(job, record)
         record.data["finished"] = tools.stamp()
         record.event("done", record.data["verdict"])
-    except Stopped:
+    except StoppedError:
         record.event("cancelled", "the job was cancelled")
         return 130
     finally:

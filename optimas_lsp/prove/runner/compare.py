@@ -5,18 +5,23 @@ from __future__ import annotations
 import hashlib
 import re
 from pathlib import Path
+from typing import Sequence
+
+from .witness import Entry, Testimony
 
 _NUMBER = re.compile(rb"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+]?(?:nan|inf(?:inity)?)", re.IGNORECASE)
 
 
-def kept_lines(path, ignore):
+def kept_lines(path: Path, ignore: Sequence[str]) -> list[bytes]:
     """The lines of an output file that count: those which no pattern of ``ignore`` matches (as bytes)."""
     patterns = [re.compile(pattern.encode()) for pattern in ignore]
     lines = Path(path).read_bytes().splitlines(keepends=True)
     return [line for line in lines if not any(p.search(line.rstrip(b"\r\n")) for p in patterns)]
 
 
-def text_difference(expected, found, ignore, tolerance=None):
+def text_difference(
+    expected: Path, found: Path, ignore: Sequence[str], tolerance: dict[str, float] | None = None
+) -> str | None:
     """None when two text outputs agree, else a sentence naming the first line that differs."""
     a, b = kept_lines(expected, ignore), kept_lines(found, ignore)
     for number, (left, right) in enumerate(zip(a, b), 1):
@@ -27,11 +32,11 @@ def text_difference(expected, found, ignore, tolerance=None):
     return None
 
 
-def _shown(line):
+def _shown(line: bytes) -> str:
     return line.decode("utf-8", "replace").rstrip("\r\n")[:200]
 
 
-def _close(left, right, tolerance):
+def _close(left: bytes, right: bytes, tolerance: dict[str, float]) -> bool:
     """Same text around the numbers, and each number within the relative or absolute tolerance. NaN never agrees."""
     if _NUMBER.sub(b"#", left) != _NUMBER.sub(b"#", right):
         return False
@@ -44,7 +49,7 @@ def _close(left, right, tolerance):
     )
 
 
-def files_difference(expected_folder, found_folder, patterns):
+def files_difference(expected_folder: Path, found_folder: Path, patterns: Sequence[str]) -> tuple[str | None, int]:
     """(None or a sentence, how many files were compared) for output files named by glob patterns."""
     count = 0
     for pattern in patterns:
@@ -62,7 +67,7 @@ def files_difference(expected_folder, found_folder, patterns):
     return None, count
 
 
-def first_difference(expected, found):
+def first_difference(expected: Path, found: Path) -> str | None:
     """None when two files are equal, else offset and count of the bytes that differ."""
     a, b = Path(expected).read_bytes(), Path(found).read_bytes()
     if a == b:
@@ -79,7 +84,7 @@ def first_difference(expected, found):
     return f"first at byte {first}, {differing} of {len(a)} bytes differ"
 
 
-def digest_file(path):
+def digest_file(path: Path) -> str:
     """SHA-256 of a file, hexadecimal."""
     state = hashlib.sha256()
     with Path(path).open("rb") as stream:
@@ -88,7 +93,7 @@ def digest_file(path):
     return state.hexdigest()
 
 
-def copies_difference(expected, found):
+def copies_difference(expected: Testimony, found: Testimony) -> str | None:
     """None when two testimonies moved the same bytes in the same order, both ways, else a sentence.
 
     What the host sends must not change either: a host that computes the answer and uploads it would pass otherwise.
@@ -105,7 +110,7 @@ def copies_difference(expected, found):
     return None
 
 
-def launch_difference(expected, found):
+def launch_difference(expected: Testimony, found: Testimony) -> tuple[str, int | None, int | None] | None:
     """None when memory was the same after every launch, else (sentence, launch number, allocation number or None)."""
     a, b = expected.launches, found.launches
     for left, right in zip(a, b):
@@ -127,7 +132,7 @@ def launch_difference(expected, found):
     return None
 
 
-def _flags(expected, found):
+def _flags(expected: Entry, found: Entry) -> str:
     if expected["nonzero"] and not found["nonzero"]:
         return ": it is all zero"
     if found["nans"] and not expected["nans"]:

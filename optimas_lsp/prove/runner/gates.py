@@ -5,24 +5,30 @@ from __future__ import annotations
 import shutil
 import time
 from pathlib import Path
+from typing import Any, Dict
 
 from . import compare, process, tools
+from .job import Job
+from .record import Record
+from .witness import Testimony
 
 PASS, FAIL, SKIPPED = "pass", "fail", "skipped"
+Gate = Dict[str, Any]
 POISONS = (0xA5, 0x5A)
 MODES = {"1": ("launch", "readback", "poison"), "2": ("readback", "poison")}
-"""The first run digests memory after each launch, and so waits for it; the second leaves the program's own order alone."""
+"""The first run digests memory after each launch and so waits for it; the second leaves the program's order alone."""
 
 
-def static(job, record):
+def static(job: Job, record: Record) -> Gate:
     """What the guardrails said before the job was packed; the runner only carries their verdict."""
     verdict = job.data.get("static") or {"status": SKIPPED, "sentence": "no static verdict came with the job"}
     return record.finish("static", verdict["status"], verdict["sentence"], facts_from="guardrails")
 
 
-def build(job, record):
+def build(job: Job, record: Record) -> Gate:
     """Both sides with the user's own commands; entry points and parameter layout must be the same."""
-    began, logs = time.monotonic(), []
+    began = time.monotonic()
+    logs: list[Path] = []
     for side in ("candidate", "baseline"):
         for number, command in enumerate(job.data["target"]["build"]):
             record.event("build", "{}: {}".format(side, " ".join(command)))
@@ -38,13 +44,12 @@ def build(job, record):
             if not done.good:
                 seconds = time.monotonic() - began
                 return record.finish("build", FAIL, done.sentence("building the " + side), seconds, logs, side=side)
-    points = {side: _entry_points(job, side) for side in ("baseline", "candidate")}
-    record.data["resources"] = points
+    a, b = _entry_points(job, "baseline"), _entry_points(job, "candidate")
+    record.data["resources"] = {"baseline": a, "candidate": b}
     seconds = time.monotonic() - began
-    if not all(points.values()):
+    if not a or not b:
         record.unchecked("entry points and parameter layout of the binary (cuobjdump or the binary's name is missing)")
         return record.finish("build", PASS, "both versions build", seconds, logs)
-    a, b = points["baseline"], points["candidate"]
     for name in sorted(set(a) | set(b)):
         if name not in b or name not in a:
             sentence = "the kernel {} {}".format(name, "is gone" if name in a else "is new")
@@ -57,17 +62,17 @@ def build(job, record):
     return record.finish("build", PASS, sentence, seconds, logs, spills=spilled)
 
 
-def _entry_points(job, side):
+def _entry_points(job: Job, side: str) -> dict[str, Gate] | None:
     binary = job.data["target"].get("binary")
     return tools.entry_points(job.tree(side) / binary) if binary else None
 
 
-def runs(job, record):
+def runs(job: Job, record: Record) -> None:
     """Make every run that gates 2 to 4 look at: per input the candidate first, then the original twice, then again."""
     order = (("candidate", "1", POISONS[0]), ("baseline", "1", POISONS[0]), ("baseline", "2", POISONS[0]))
     order += (("candidate", "2", POISONS[1]),)
     total = len(order) * len(job.inputs)
-    with tools.gpu_turn(False, job.gpu["uuid"]):
+    with tools.gpu_turn(False, job.gpu_uuid):
         for count, (name, (side, label, poison)) in enumerate((n, o) for n in job.inputs for o in order):
             record.event("run", f"{side} on {name} ({label})", count, total)
             finished, _testimony, _folder = job.run(side, name, label, modes=_modes(side, label), poison=poison)
@@ -75,11 +80,11 @@ def runs(job, record):
                 break
 
 
-def _modes(side, label):
+def _modes(side: str, label: str) -> tuple[str, ...]:
     return MODES["1"] if side == "baseline" else MODES[label]
 
 
-def determinism(job, record):
+def determinism(job: Job, record: Record) -> Gate:
     """The original twice: identical means that a bit-for-bit oracle exists."""
     began = time.monotonic()
     for name in job.inputs:
@@ -89,17 +94,17 @@ def determinism(job, record):
             if not finished.good:
                 sentence = "the original fails on input {}: {}".format(name, finished.sentence("the run"))
                 return record.finish("determinism", FAIL, sentence, time.monotonic() - began)
-        if one is not None and not (one.present and two.present):
+        if one.used and not (one.present and two.present):
             return record.finish("determinism", FAIL, one.why_absent() if not one.present else two.why_absent())
         why = outputs_difference(job, (first, left), (second, right), None)
-        why = why or (compare.copies_difference(one, two) if one else None)
+        why = why or compare.copies_difference(one, two)
         if why and not job.tolerance:
             sentence = f"two runs of the original differ on input {name}: {why}; a tolerance can be set in [target]"
             return record.finish("determinism", FAIL, sentence, time.monotonic() - began)
         if why:
             sentence = f"two runs of the original differ ({why}); compared within the tolerance that was set"
             return record.finish("determinism", PASS, sentence, time.monotonic() - began, exact=False)
-        if one and compare.launch_difference(one, two):
+        if compare.launch_difference(one, two):
             job.data["launch_level"] = False
             record.unchecked(
                 "memory after each launch: two runs of the original differ there, though not in what they output"
@@ -109,7 +114,7 @@ def determinism(job, record):
     return record.finish("determinism", PASS, sentence, time.monotonic() - began, exact=True)
 
 
-def run(job, record):
+def run(job: Job, record: Record) -> Gate:
     """The candidate on every input, twice, in fresh processes: exit code 0 and no failed CUDA call."""
     began = time.monotonic()
     for name in job.inputs:
@@ -120,7 +125,7 @@ def run(job, record):
             if not finished.good:
                 sentence = "{} on input {}".format(finished.sentence("the candidate"), name)
                 return record.finish("run", FAIL, sentence, spent, files, input=name)
-            if testimony is None:
+            if not testimony.used:
                 continue
             if not testimony.present:
                 return record.finish("run", FAIL, testimony.why_absent(), spent, files, input=name)
@@ -146,7 +151,7 @@ def run(job, record):
     return record.finish("run", PASS, "the candidate runs on every input, twice", time.monotonic() - began)
 
 
-def compare_gate(job, record):
+def compare_gate(job: Job, record: Record) -> Gate:
     """Outputs, what the host got, and memory after every launch, against the original, on every input."""
     began, compared, level = time.monotonic(), 0, "launch"
     exact = (record.gate("determinism") or {"facts": {}})["facts"].get("exact", True)
@@ -162,7 +167,7 @@ def compare_gate(job, record):
                 sentence = f"input {name}, run {label}: {why}"
                 return record.finish("compare", FAIL, sentence, spent, files, input=name)
             compared += _something(job, finished, right)
-            if not expected:
+            if not expected.used:
                 level = "output"
                 continue
             why = compare.copies_difference(expected, found) if exact else None
@@ -185,12 +190,12 @@ def compare_gate(job, record):
     return record.finish("compare", PASS, sentence, time.monotonic() - began, level=level, exact=exact)
 
 
-def _something(job, finished, folder):
+def _something(job: Job, finished: process.Finished, folder: Path) -> int:
     lines = compare.kept_lines(finished.stdout, job.ignore) if "stdout" in job.outputs else []
     return bool(b"".join(lines).strip()) + sum(1 for p in Path(folder, "files").rglob("*") if p.is_file())
 
 
-def _launch_level(job, record, name, testimonies, level):
+def _launch_level(job: Job, record: Record, name: str, testimonies: tuple[Testimony, Testimony], level: str) -> str:
     difference = compare.launch_difference(*testimonies)
     if not difference:
         return level
@@ -201,10 +206,10 @@ def _launch_level(job, record, name, testimonies, level):
     return "read-back"
 
 
-def _locate(job, name, launch, allocation):
+def _locate(job: Job, name: str, launch: int | None, allocation: int) -> str:
     """Run both sides once more to name the first differing byte of one allocation after one launch."""
     wanted, label = f"{launch}:{allocation}", f"dump-{launch}-{allocation}"
-    dumps = []
+    dumps: list[Path] = []
     for side in ("baseline", "candidate"):
         _finished, _testimony, folder = job.run(side, name, label, poison=POISONS[0], dump=wanted)
         dumps.append(Path(folder, "witness", f"dump-{launch}-{allocation}.bin"))
@@ -216,7 +221,12 @@ def _locate(job, name, launch, allocation):
     return "; " + place if place else ""
 
 
-def outputs_difference(job, expected, found, tolerance):
+def outputs_difference(
+    job: Job,
+    expected: tuple[process.Finished, Path],
+    found: tuple[process.Finished, Path],
+    tolerance: dict[str, float] | None,
+) -> str | None:
     """None when the outputs that the target names agree, else a sentence. Each side is (Finished, run folder)."""
     if "stdout" in job.outputs:
         why = compare.text_difference(expected[0].stdout, found[0].stdout, job.ignore, tolerance)

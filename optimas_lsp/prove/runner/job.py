@@ -6,12 +6,16 @@ import json
 import os
 import shutil
 from pathlib import Path
+from typing import Any, Sequence, Tuple
 
 from . import process, tools, witness
 
 SCHEMA = "optimas.job/1"
 SIDES = ("baseline", "candidate")
 TIMING = {"min_pairs": 7, "max_pairs": 40, "precision": 0.01, "min_effect": 0.02, "budget_s": 120.0, "level": 0.95}
+
+
+Run = Tuple[process.Finished, witness.Testimony, Path]
 
 
 class JobError(Exception):
@@ -21,38 +25,39 @@ class JobError(Exception):
 class Job:
     """One proof job on this machine. ``cancelled`` is looked at between steps."""
 
-    def __init__(self, folder):
+    def __init__(self, folder: Path) -> None:
         self.folder = Path(folder).resolve()
         try:
-            self.data = json.loads((self.folder / "job.json").read_text("utf-8"))
+            self.data: dict[str, Any] = json.loads((self.folder / "job.json").read_text("utf-8"))
         except (OSError, ValueError) as error:
             raise JobError(f"job.json cannot be read: {error}") from None
         if self.data.get("schema") != SCHEMA:
             raise JobError("job.json is of schema {!r}, this runner reads {}".format(self.data.get("schema"), SCHEMA))
-        target = self.data["target"]
-        self.inputs = target["inputs"]
-        self.outputs = target.get("outputs", ["stdout"])
-        self.ignore = target.get("ignore", [])
-        self.tolerance = target.get("tolerance")
-        self.kernels = self.data.get("kernels", [])
+        target: dict[str, Any] = self.data["target"]
+        self.inputs: dict[str, list[str]] = target["inputs"]
+        self.outputs: list[str] = target.get("outputs", ["stdout"])
+        self.ignore: list[str] = target.get("ignore", [])
+        self.tolerance: dict[str, float] | None = target.get("tolerance")
+        self.kernels: list[str] = self.data.get("kernels", [])
         self.work = self.folder / "work"
         self.logs = self.folder / "logs"
-        self.timing = dict(TIMING, **self.data.get("timing", {}))
-        limits = self.data.get("limits", {})
+        self.timing: dict[str, Any] = dict(TIMING, **self.data.get("timing", {}))
+        limits: dict[str, Any] = self.data.get("limits", {})
         self.run_limits = process.Limits(target.get("time_limit_s", 60.0), **limits)
         self.build_limits = process.Limits(target.get("build_limit_s", 600.0), **limits)
         self.seed = int.from_bytes(os.urandom(8), "big")
         self.gpu = tools.gpu()
+        self.gpu_uuid = self.gpu["uuid"] if self.gpu else ""
         self.nvcc = tools.find("nvcc")
-        self.witness_library = None
+        self.witness_library: Path | None = None
         self.witness_missing = "there is no GPU here"
-        self._runs = {}
+        self._runs: dict[tuple[str, str, str], Run] = {}
 
-    def tree(self, side):
+    def tree(self, side: str) -> Path:
         """The working copy of one side."""
         return self.work / side
 
-    def lay_out(self):
+    def lay_out(self) -> None:
         """Make both working copies; the candidate's gets the patch. What was built before in them is kept."""
         for side in SIDES:
             tree = self.tree(side)
@@ -63,23 +68,31 @@ class Job:
                 if side == "candidate":
                     for name in self.data["files"]:
                         shutil.copyfile(str(self.folder / "patch" / name), str(partial / name))
-                os.replace(str(partial), str(tree))
+                partial.replace(tree)
         if self.gpu and self.witness_library is None:
-            cache = os.environ.get("OPTIMAS_WITNESS_CACHE") or str(self.work / "witness")
+            cache = Path(os.environ.get("OPTIMAS_WITNESS_CACHE") or self.work / "witness")
             try:
                 self.witness_library = witness.build(self.folder / "witness", cache, self.nvcc)
                 self.witness_missing = ""
-            except (witness.WitnessUnavailable, OSError) as error:
+            except (witness.WitnessUnavailableError, OSError) as error:
                 self.witness_missing = str(error)
 
-    def environment(self, scratch, extra=None):
+    def environment(self, scratch: Path, extra: dict[str, str] | None = None) -> dict[str, str]:
         """The environment of one command, with the toolkit's own folder first on the path."""
         environment = process.clean_environment(scratch, extra)
         if self.nvcc:
             environment["PATH"] = str(Path(self.nvcc).parent) + os.pathsep + environment.get("PATH", os.defpath)
         return environment
 
-    def run(self, side, name, label, modes=("launch", "readback", "poison"), poison=0xA5, dump="", prefix=()):
+    def run(
+        self,
+        side: str,
+        name: str,
+        label: str,
+        modes: Sequence[str] = ("launch", "readback", "poison"),
+        poison: int = 0xA5,
+        dump: str = "",
+    ) -> Run:
         """Run one side on one input in a fresh folder; returns (Finished, Testimony or None, folder of the run)."""
         key = (side, name, label)
         if key in self._runs:
@@ -87,41 +100,41 @@ class Job:
         scratch = self.work / "runs" / f"{side}-{name}-{label}"
         shutil.rmtree(str(scratch), ignore_errors=True)
         scratch.mkdir(parents=True)
-        extra = {}
+        extra: dict[str, str] = {}
         if self.witness_library and modes:
             extra = witness.environment(
                 self.witness_library, scratch / "witness", modes, self.kernels, self.seed, poison, dump
             )
         self._remove_outputs(side)
         log = self.logs / f"{side}-{name}"
-        command = [*prefix, *self.inputs[name]]
+        command = self.inputs[name]
         finished = process.run(command, self.tree(side), self.environment(scratch, extra), self.run_limits, log, label)
-        testimony = witness.Testimony(scratch / "witness") if extra else None
+        testimony = witness.Testimony(scratch / "witness" if extra else None)
         self._keep_outputs(side, scratch / "files")
         self._runs[key] = (finished, testimony, scratch)
         return self._runs[key]
 
-    def forget_runs(self):
+    def forget_runs(self) -> None:
         """Drop remembered runs (their folders stay until the job is cleaned)."""
         self._runs.clear()
 
-    def _patterns(self):
+    def _patterns(self) -> list[str]:
         return [pattern for pattern in self.outputs if pattern != "stdout"]
 
-    def _remove_outputs(self, side):
+    def _remove_outputs(self, side: str) -> None:
         for pattern in self._patterns():  # an output left by an earlier run must not pass for this one's
             for path in self.tree(side).glob(pattern):
                 if path.is_file():
                     path.unlink()
 
-    def _keep_outputs(self, side, destination):
+    def _keep_outputs(self, side: str, destination: Path) -> None:
         for pattern in self._patterns():
             for path in self.tree(side).glob(pattern):
                 if path.is_file():
                     place = destination / path.relative_to(self.tree(side))
                     place.parent.mkdir(parents=True, exist_ok=True)
-                    os.replace(str(path), str(place))
+                    path.replace(place)
 
-    def clean(self):
+    def clean(self) -> None:
         """Remove the scratch of this job; logs and results stay."""
         shutil.rmtree(str(self.work), ignore_errors=True)

@@ -5,10 +5,14 @@ from __future__ import annotations
 import re
 import sys
 import time
+from pathlib import Path
 from statistics import median
+from typing import Any, Dict, List
 
 from . import VERSION, compare, process, timing, tools
-from .gates import FAIL, PASS, SKIPPED, outputs_difference
+from .gates import FAIL, PASS, SKIPPED, Gate, outputs_difference
+from .job import Job, Run
+from .record import Record
 
 SANITIZERS = ("memcheck", "racecheck", "initcheck", "synccheck")
 _SUMMARIES = (
@@ -16,18 +20,19 @@ _SUMMARIES = (
     re.compile(r"RACECHECK SUMMARY: (\d+) hazard"),
 )
 REVIEW_ABOVE = 10.0
+Series = Dict[str, Dict[str, List[float]]]
 
 
-def sanitize(job, record):
+def sanitize(job: Job, record: Record) -> Gate:
     """compute-sanitizer's four tools on the candidate; accepted only with one summary and the right output."""
     began, tool = time.monotonic(), tools.find("compute-sanitizer")
     if not tool:
         return record.finish("sanitize", SKIPPED, "compute-sanitizer was not found (it comes with the CUDA toolkit)")
     name = job.data["target"].get("sanitize_input") or next(iter(job.inputs))
     limits = process.Limits(job.run_limits.seconds * 20, job.run_limits.memory_mb, 512, job.run_limits.file_mb)
-    counts = {}
+    counts: dict[str, int | None] = {}
     reference = job.run("baseline", name, "1")
-    with tools.gpu_turn(False, job.gpu["uuid"]):
+    with tools.gpu_turn(False, job.gpu_uuid):
         for number, check in enumerate(job.data.get("sanitizers", SANITIZERS)):
             record.event("sanitize", check, number, len(SANITIZERS))
             counts[check], why, files = _sanitize_once(job, tool, check, "candidate", name, limits, reference)
@@ -42,7 +47,9 @@ def sanitize(job, record):
     return record.finish("sanitize", PASS, sentence, time.monotonic() - began, counts=counts)
 
 
-def _sanitize_once(job, tool, check, side, name, limits, reference):
+def _sanitize_once(
+    job: Job, tool: str, check: str, side: str, name: str, limits: process.Limits, reference: Run
+) -> tuple[int | None, str | None, list[Path]]:
     command = [tool, "--tool", check, "--print-limit", "20", *job.inputs[name]]
     scratch = job.work / "sanitize"
     scratch.mkdir(exist_ok=True)
@@ -63,18 +70,18 @@ def _sanitize_once(job, tool, check, side, name, limits, reference):
     return found[0], None, files
 
 
-def _output_under_tool(job, expected, found):
+def _output_under_tool(job: Job, expected: Path, found: Path) -> str | None:
     """Compare standard output with the tool's own '=========' lines left out: proof that the program really ran."""
     return compare.text_difference(expected, found, [*job.ignore, "^========="], job.tolerance)
 
 
-def measure_time(job, record):
+def measure_time(job: Job, record: Record) -> Gate:
     """Interleaved runs of both sides until the interval of the ratio is tight; kernel times and program times."""
     began, plan = time.monotonic(), job.timing
     name = job.data["target"].get("time_input") or next(iter(job.inputs))
     modes = ("time",) if job.witness_library else ()
-    series = {side: {"kernel_ns": [], "gpu_ns": [], "program_s": []} for side in ("baseline", "candidate")}
-    with tools.gpu_turn(True, job.gpu["uuid"]):
+    series: Series = {side: {"kernel_ns": [], "gpu_ns": [], "program_s": []} for side in ("baseline", "candidate")}
+    with tools.gpu_turn(True, job.gpu_uuid):
         before = tools.state()
         for side in series:
             job.run(side, name, "warm-up", modes=modes)
@@ -91,13 +98,16 @@ def measure_time(job, record):
             if enough and time.monotonic() - began > plan["budget_s"]:
                 break
         after = tools.state()
-    record.data["timing"] = summary = _summary(series, modes, plan)
+    summary = _summary(series, modes, plan)
+    record.data["timing"] = summary
     summary.update(input=name, before=before, after=after)
     status, sentence = _judge(summary, series, plan, modes)
     return record.finish("time", status, sentence, time.monotonic() - began, pairs=summary["pairs"])
 
 
-def _time_once(job, side, name, label, modes, series):
+def _time_once(
+    job: Job, side: str, name: str, label: str, modes: tuple[str, ...], series: dict[str, list[float]]
+) -> str | None:
     finished, testimony, folder = job.run(side, name, label, modes=modes)
     if not finished.good:
         return finished.sentence(f"the {side} while it was timed")
@@ -105,7 +115,7 @@ def _time_once(job, side, name, label, modes, series):
     why = outputs_difference(job, (reference[0], reference[2]), (finished, folder), job.tolerance)
     if why:
         return f"while it was timed the {side} gave another output: {why}"
-    if testimony is not None:
+    if testimony.used:
         if not testimony.present:
             return testimony.why_absent()
         kernel, everything = testimony.kernel_ns(job.kernels)
@@ -117,8 +127,8 @@ def _time_once(job, side, name, label, modes, series):
     return None
 
 
-def _summary(series, modes, plan):
-    result = {
+def _summary(series: Series, modes: tuple[str, ...], plan: dict[str, Any]) -> dict[str, Any]:
+    result: dict[str, Any] = {
         "pairs": len(series["baseline"]["program_s"]),
         "runs": series,
         "source": "cupti" if modes else "wall clock",
@@ -138,7 +148,7 @@ def _summary(series, modes, plan):
     return result
 
 
-def _judge(summary, series, plan, modes):
+def _judge(summary: dict[str, Any], series: Series, plan: dict[str, Any], modes: tuple[str, ...]) -> tuple[str, str]:
     key = "kernel_ns" if modes else "program_s"
     what, main = ("kernel" if modes else "program"), summary[key]
     numbers = "{} time {:.4g} times shorter (95 % interval {:.4g} to {:.4g}, {} pairs)".format(
@@ -162,7 +172,7 @@ def _judge(summary, series, plan, modes):
     return PASS, numbers
 
 
-def plausible(job, record):
+def plausible(job: Job, record: Record) -> Gate:
     """The claim against physics: not under the ceiling's time, not over Amdahl's limit, not over ten-fold."""
     measured = record.data.get("timing")
     if not measured:
@@ -196,17 +206,18 @@ def plausible(job, record):
     return record.finish("plausible", PASS, "the gain is within the roofline and within Amdahl's limit")
 
 
-def reprofile(job, record):
+def reprofile(job: Job, record: Record) -> Gate:
     """Profile both sides with the sections of the original report, so that evidence can be compared."""
     wanted, tool = job.data.get("reprofile"), tools.find("ncu")
     if not wanted:
         return record.finish("reprofile", SKIPPED, "no re-profile was asked for")
     if not tool:
         return record.finish("reprofile", SKIPPED, "ncu was not found on this machine")
-    began, files = time.monotonic(), []
+    began = time.monotonic()
+    files: list[Path] = []
     name = job.data["target"].get("time_input") or next(iter(job.inputs))
     limits = process.Limits(job.run_limits.seconds * 30, job.run_limits.memory_mb, 512, job.run_limits.file_mb, True)
-    with tools.gpu_turn(True, job.gpu["uuid"]):
+    with tools.gpu_turn(True, job.gpu_uuid):
         for side in ("baseline", "candidate"):
             report = job.folder / f"{side}.ncu-rep"
             command = [tool, "--clock-control", "none", "-f", "-o", str(report), *wanted, *job.inputs[name]]
@@ -220,23 +231,25 @@ def reprofile(job, record):
     return record.finish("reprofile", PASS, "both versions were profiled again", time.monotonic() - began, files)
 
 
-def provenance(job, record):
+def provenance(job: Job, record: Record) -> Gate:
     """Hashes, versions, and the list of what was not checked."""
-    uncovered = {}
+    uncovered: dict[str, int] = {}
     for name in job.inputs:
         _finished, testimony, _folder = job.run("candidate", name, "1")
-        if testimony:
+        if testimony.used:
             for kind, count in testimony.uncovered().items():
                 uncovered[kind] = uncovered.get(kind, 0) + count
     for kind in sorted(uncovered):
         record.unchecked("the witness does not look at: " + kind)
     if not process.network_prefix():
         record.unchecked("network: this system does not let the runner take it away")
-    binary, hashes = job.data["target"].get("binary"), {}
+    binary: str | None = job.data["target"].get("binary")
+    hashes: dict[str, str] = {}
     for side in ("baseline", "candidate"):
         path = job.tree(side) / binary if binary else None
         if path and path.is_file():
             hashes[side] = compare.digest_file(path)
     versions = {name: tools.version(name) for name in ("nvcc", "ncu", "compute-sanitizer")}
-    record.data["machine"] = {"gpu": job.gpu, "tools": versions, "python": sys.version.split()[0], "runner": VERSION}
+    gpu = {key: value for key, value in (job.gpu or {}).items() if key != "uuid"} or None
+    record.data["machine"] = {"gpu": gpu, "tools": versions, "python": sys.version.split()[0], "runner": VERSION}
     return record.finish("provenance", PASS, "hashes, versions and gaps are recorded", binaries=hashes)

@@ -11,6 +11,7 @@ import signal
 import subprocess
 import time
 from pathlib import Path
+from typing import Callable, Sequence
 
 KEPT_VARIABLES = ("PATH", "LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH", "CUDA_VISIBLE_DEVICES")
 KEPT_PREFIXES = ("NVIDIA_",)
@@ -22,7 +23,14 @@ _POLL_S = 0.02
 class Limits:
     """What one command may use: wall seconds, resident MB, processes of this user on top of today's, MB a file."""
 
-    def __init__(self, seconds=60.0, memory_mb=32768, processes=512, file_mb=4096, network=False):
+    def __init__(
+        self,
+        seconds: float = 60.0,
+        memory_mb: int = 32768,
+        processes: int = 512,
+        file_mb: int = 4096,
+        network: bool = False,
+    ) -> None:
         self.seconds = float(seconds)
         self.memory_mb = int(memory_mb)
         self.processes = int(processes)
@@ -31,9 +39,9 @@ class Limits:
 
 
 class Finished:
-    """How a command ended: ``status`` (negative: signal), ``seconds`` of wall time, ``stopped`` says why we ended it."""
+    """How a command ended: ``status`` (negative: signal), ``seconds`` of wall time, ``stopped``: why we ended it."""
 
-    def __init__(self, status, seconds, stopped, stdout, stderr):
+    def __init__(self, status: int, seconds: float, stopped: str, stdout: Path, stderr: Path) -> None:
         self.status = status
         self.seconds = seconds
         self.stopped = stopped
@@ -41,10 +49,10 @@ class Finished:
         self.stderr = stderr
 
     @property
-    def good(self):
+    def good(self) -> bool:
         return self.status == 0 and not self.stopped
 
-    def sentence(self, what):
+    def sentence(self, what: str) -> str:
         """One sentence about a failure, with the last line the program wrote."""
         if self.stopped:
             return f"{what} was stopped: {self.stopped}"
@@ -53,17 +61,16 @@ class Finished:
         return "{} failed ({}){}".format(what, how, ": " + lines[-1][:300] if lines else "")
 
 
-def read_tail(path, limit=65536):
+def read_tail(path: Path, limit: int = 65536) -> str:
     """The last ``limit`` bytes of a file as text, for people to read."""
-    with contextlib.suppress(OSError):
-        with Path(path).open("rb") as stream:
-            stream.seek(0, os.SEEK_END)
-            stream.seek(max(0, stream.tell() - limit))
-            return stream.read().decode("utf-8", "replace")
+    with contextlib.suppress(OSError), Path(path).open("rb") as stream:
+        stream.seek(0, os.SEEK_END)
+        stream.seek(max(0, stream.tell() - limit))
+        return stream.read().decode("utf-8", "replace")
     return ""
 
 
-def clean_environment(scratch, extra=None):
+def clean_environment(scratch: Path, extra: dict[str, str] | None = None) -> dict[str, str]:
     """The environment of untrusted code: what builds and CUDA need, no secrets, home and temp inside ``scratch``."""
     kept = {
         name: value
@@ -76,36 +83,34 @@ def clean_environment(scratch, extra=None):
     return kept
 
 
-_network_prefix = None
+_network_prefix: list[str] | None = None
 
 
-def network_prefix():
+def network_prefix() -> list[str]:
     """The command prefix that takes the network away, or [] where the system does not allow that."""
     global _network_prefix  # noqa: PLW0603  (asked of the system once a process)
     if _network_prefix is None:
         _network_prefix = []
         unshare = shutil.which("unshare")
         for arguments in (["-n"], ["-r", "-n"]) if unshare else ():
-            probe = [unshare, *arguments, "true"]
+            probe = [str(unshare), *arguments, "true"]
             with contextlib.suppress(OSError, subprocess.TimeoutExpired):
-                if (
-                    subprocess.run(probe, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=10).returncode
-                    == 0
-                ):
-                    _network_prefix = [unshare, *arguments]
+                quiet = subprocess.DEVNULL
+                if subprocess.run(probe, stdout=quiet, stderr=quiet, timeout=10, check=False).returncode == 0:
+                    _network_prefix = probe[:-1]
                     break
-    return _network_prefix
+    return _network_prefix or []
 
 
-def adopt_orphans():
+def adopt_orphans() -> None:
     """Become the parent of daemonised grandchildren, so that they can be found and ended (Linux)."""
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
-def _parents():
-    tree = {}
-    for entry in os.listdir("/proc"):
+def _parents() -> dict[int, list[tuple[int, int, str]]]:
+    tree: dict[int, list[tuple[int, int, str]]] = {}
+    for entry in (path.name for path in Path("/proc").iterdir()):
         if entry.isdigit():
             with contextlib.suppress(OSError, ValueError, IndexError):
                 stat = Path("/proc", entry, "stat").read_text("utf-8", "replace")
@@ -114,9 +119,10 @@ def _parents():
     return tree
 
 
-def descendants(root):
+def descendants(root: int) -> list[tuple[int, int]]:
     """(pid, resident pages) of every process below ``root``, zombies left out."""
-    tree, found, queue = _parents(), [], [root]
+    tree, queue = _parents(), [root]
+    found: list[tuple[int, int]] = []
     while queue:
         for pid, pages, state in tree.get(queue.pop(), []):
             queue.append(pid)
@@ -125,7 +131,7 @@ def descendants(root):
     return found
 
 
-def end_descendants(root=None):
+def end_descendants(root: int | None = None) -> None:
     """Kill every process below ``root`` (this process), again and again until none is left; reap the dead."""
     root = root or os.getpid()
     for _ in range(50):
@@ -141,8 +147,8 @@ def end_descendants(root=None):
         time.sleep(0.01)
 
 
-def _limit_child(limits):
-    def apply():
+def _limit_child(limits: Limits) -> Callable[[], None]:
+    def apply() -> None:
         os.setsid()
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         resource.setrlimit(resource.RLIMIT_FSIZE, (limits.file_mb << 20, limits.file_mb << 20))
@@ -153,7 +159,9 @@ def _limit_child(limits):
     return apply
 
 
-def run(command, folder, environment, limits, log, name):
+def run(
+    command: Sequence[str], folder: Path, environment: dict[str, str], limits: Limits, log: Path, name: str
+) -> Finished:
     """Run ``command`` in ``folder``; its output goes to ``log/name.out`` and ``.err``. Never raises for what it does.
 
     Memory is the resident size of the whole process tree, looked at as it runs: an address-space limit would stop
@@ -166,14 +174,14 @@ def run(command, folder, environment, limits, log, name):
     stopped, began = "", time.monotonic()
     with out.open("wb") as stdout, err.open("wb") as stderr:
         try:
-            child = subprocess.Popen(  # noqa: PLW1509  (single-threaded runner; limits must be set in the child)
+            child = subprocess.Popen(
                 [*prefix, *command],
                 cwd=str(folder),
                 env=environment,
                 stdin=subprocess.DEVNULL,
                 stdout=stdout,
                 stderr=stderr,
-                preexec_fn=_limit_child(limits),
+                preexec_fn=_limit_child(limits),  # noqa: PLW1509  (one thread; limits must be set in the child)
             )
         except OSError as error:
             stderr.write(f"{command[0]}: {error.strerror}\n".encode())

@@ -6,6 +6,7 @@ import json
 import os
 import time
 from pathlib import Path
+from typing import Any, Iterable
 
 SCHEMA = "optimas.result/1"
 
@@ -13,10 +14,10 @@ SCHEMA = "optimas.result/1"
 class Record:
     """The result under way. Every change is on disk before the next step starts."""
 
-    def __init__(self, folder, job_hash):
+    def __init__(self, folder: Path, job_hash: str) -> None:
         self.folder = Path(folder)
         self.path = self.folder / "result.json"
-        self.data = self._previous(job_hash) or {
+        self.data: dict[str, Any] = self._previous(job_hash) or {
             "schema": SCHEMA,
             "job": job_hash,
             "machine": {},
@@ -28,34 +29,43 @@ class Record:
         }
         self.data["resumed"] = bool(self.data["gates"])
 
-    def _previous(self, job_hash):
+    def _previous(self, job_hash: str) -> dict[str, Any] | None:
         try:
-            data = json.loads(self.path.read_text("utf-8"))
+            data: dict[str, Any] = json.loads(self.path.read_text("utf-8"))
         except (OSError, ValueError):
             return None
         return data if data.get("schema") == SCHEMA and data.get("job") == job_hash else None
 
-    def save(self):
+    def save(self) -> None:
+        """Write result.json whole or not at all."""
         temporary = self.path.with_suffix(".tmp")
         with temporary.open("w", encoding="utf-8") as stream:
             json.dump(self.data, stream, indent=1, sort_keys=True)
             stream.flush()
             os.fsync(stream.fileno())
-        os.replace(temporary, self.path)
+        temporary.replace(self.path)
 
-    def event(self, stage, text, done=None, total=None):
+    def event(self, stage: str, text: str, done: int | None = None, total: int | None = None) -> None:
         """One line for whoever watches: stage, a sentence, and counts where they are known."""
-        entry = {"time": round(time.time(), 3), "stage": stage, "text": text}
+        entry: dict[str, Any] = {"time": round(time.time(), 3), "stage": stage, "text": text}
         if total is not None:
             entry.update(done=done, total=total)
         with (self.folder / "events.jsonl").open("a", encoding="utf-8") as stream:
             stream.write(json.dumps(entry) + "\n")
 
-    def gate(self, name):
+    def gate(self, name: str) -> dict[str, Any] | None:
         """The finished gate of this name, or None."""
         return next((gate for gate in self.data["gates"] if gate["name"] == name), None)
 
-    def finish(self, name, status, sentence, seconds=0.0, files=(), **facts):
+    def finish(
+        self,
+        name: str,
+        status: str,
+        sentence: str,
+        seconds: float = 0.0,
+        files: Iterable[Path] = (),
+        **facts: object,
+    ) -> dict[str, Any]:
         """Record a gate: ``status`` is pass, fail or skipped; ``sentence`` is what a person reads."""
         gate = {
             "name": name,
@@ -70,7 +80,7 @@ class Record:
         self.event(name, f"{status}: {sentence}")
         return gate
 
-    def unchecked(self, sentence):
+    def unchecked(self, sentence: str) -> None:
         """Remember something that this proof did not check."""
         if sentence not in self.data["not_checked"]:
             self.data["not_checked"].append(sentence)

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import random
 from statistics import median
+from typing import Sequence
 
 
-def ratio(baseline, candidate, resamples=2000, level=0.95, seed=1):
+def ratio(
+    baseline: Sequence[float],
+    candidate: Sequence[float],
+    resamples: int = 2000,
+    level: float = 0.95,
+    seed: int = 1,
+) -> tuple[float, float, float]:
     """(speed-up, low, high): median(baseline) / median(candidate) and its percentile bootstrap interval.
 
     Both sides are resampled on their own, because runs are interleaved but not paired by any physical tie. Raises
     ValueError when a side is empty or a time is not positive.
     """
-    if not baseline or not candidate or min(min(baseline), min(candidate)) <= 0:
+    if not baseline or not candidate or min(*baseline, *candidate) <= 0:
         raise ValueError("times must be positive and present on both sides")
     chance = random.Random(seed)  # noqa: S311  (statistics, not secrets)
     values = sorted(
@@ -23,14 +30,14 @@ def ratio(baseline, candidate, resamples=2000, level=0.95, seed=1):
     return median(baseline) / median(candidate), values[cut], values[-cut - 1]
 
 
-def spread(values):
+def spread(values: Sequence[float]) -> float:
     """Half the distance between the quartiles over the median: how noisy a series is, as a share of it."""
     ordered = sorted(values)
     low, high = ordered[len(ordered) // 4], ordered[(3 * len(ordered)) // 4]
     return (high - low) / 2 / median(ordered)
 
 
-def tight(baseline, candidate, precision):
+def tight(baseline: Sequence[float], candidate: Sequence[float], precision: float) -> bool:
     """True when the interval of the ratio is narrower than ``precision`` of it on each side."""
     middle, low, high = ratio(baseline, candidate, resamples=400)
     return high - middle <= precision * middle and middle - low <= precision * middle

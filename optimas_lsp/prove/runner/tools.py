@@ -10,6 +10,7 @@ import subprocess
 import tempfile
 import time
 from pathlib import Path
+from typing import Any, Generator, Sequence
 
 try:
     import fcntl
@@ -19,14 +20,14 @@ except ImportError:  # not on Windows, where no proof runs
 _PLACES = ("/usr/local/cuda/bin", "/opt/cuda/bin")
 
 
-def find(name):
+def find(name: str) -> str | None:
     """The absolute path of a CUDA tool: PATH, then CUDA_HOME, then the usual folders; None when it is not there."""
     places = [os.environ.get("PATH", "")]
     places += [str(Path(os.environ[v], "bin")) for v in ("CUDA_HOME", "CUDA_PATH") if os.environ.get(v)]
     return shutil.which(name, path=os.pathsep.join([*places, *_PLACES]))
 
 
-def ask(command, seconds=30):
+def ask(command: Sequence[str], seconds: float = 30) -> str:
     """Standard output of a short command, or '' when it fails."""
     with contextlib.suppress(OSError, subprocess.TimeoutExpired):
         done = subprocess.run(
@@ -42,7 +43,7 @@ def ask(command, seconds=30):
     return ""
 
 
-def gpu():
+def gpu() -> dict[str, str] | None:
     """{name, driver, uuid} of the first visible GPU, or None where there is none."""
     smi = find("nvidia-smi")
     text = ask([smi, "--query-gpu=name,driver_version,uuid", "--format=csv,noheader"]) if smi else ""
@@ -50,7 +51,7 @@ def gpu():
     return {"name": fields[0], "driver": fields[1], "uuid": fields[2]} if len(fields) == 3 else None
 
 
-def state():
+def state() -> dict[str, Any]:
     """Clocks (MHz), temperature (°C) and throttle reasons now; {} when unknown."""
     smi = find("nvidia-smi")
     query = "clocks.sm,clocks.mem,temperature.gpu,clocks_event_reasons.active"
@@ -62,7 +63,7 @@ def state():
     return {"sm_mhz": numbers[0], "memory_mhz": numbers[1], "temperature_c": numbers[2], "throttle": fields[3]}
 
 
-def version(name):
+def version(name: str) -> str | None:
     """The last line a tool prints for --version, or None."""
     path = find(name)
     lines = ask([path, "--version"]).strip().splitlines() if path else []
@@ -70,7 +71,7 @@ def version(name):
 
 
 @contextlib.contextmanager
-def gpu_turn(exclusive, uuid):
+def gpu_turn(exclusive: bool, uuid: str) -> Generator[None, None, None]:
     """Hold this machine's turn on the GPU: timings alone, everything else together. Other proofs wait."""
     if fcntl is None:
         yield
@@ -85,14 +86,15 @@ def gpu_turn(exclusive, uuid):
 _USAGE = re.compile(r"REG:(\d+) STACK:(\d+) SHARED:(\d+) LOCAL:(\d+)(.*)")
 
 
-def entry_points(binary):
+def entry_points(binary: Path) -> dict[str, dict[str, Any]] | None:
     """{mangled kernel: {registers, stack, shared, local, parameters (bytes)}} of a binary by cuobjdump, or None.
 
     Constant bank 0 holds the parameters, so its size changes with the parameter layout.
     """
     tool = find("cuobjdump")
     text = ask([tool, "--dump-resource-usage", str(binary)], seconds=60) if tool else ""
-    found, name = {}, None
+    found: dict[str, dict[str, Any]] = {}
+    name: str | None = None
     for line in text.splitlines():
         match = re.match(r"\s*Function (\S+):", line)
         if match:
@@ -113,6 +115,6 @@ def entry_points(binary):
     return found or None
 
 
-def stamp():
+def stamp() -> str:
     """The time now, UTC, ISO 8601."""
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())

@@ -8,20 +8,23 @@ import os
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any, Dict, Sequence
 
 SOURCES = ("witness.cpp", "digest.cu")
+Entry = Dict[str, Any]
 
 
-class WitnessUnavailable(Exception):
+class WitnessUnavailableError(Exception):
     """The witness cannot be built here; the message says what is missing."""
 
 
-def toolkit(nvcc):
+def toolkit(nvcc: str) -> tuple[list[Path], list[Path]]:
     """Folders of the CUDA toolkit around ``nvcc`` that may hold CUPTI: (include folders, library folders)."""
     roots = [Path(os.path.realpath(nvcc)).parent.parent]
     roots += [Path(os.environ[name]) for name in ("CUDA_HOME", "CUDA_PATH") if os.environ.get(name)]
     roots += [Path("/usr/local/cuda")]
-    include, libraries = [], []
+    include: list[Path] = []
+    libraries: list[Path] = []
     for root in roots:
         for extra in ("", "extras/CUPTI", "targets/x86_64-linux", "targets/sbsa-linux"):
             include.append(root / extra / "include")
@@ -29,19 +32,19 @@ def toolkit(nvcc):
     return [p for p in include if p.is_dir()], [p for p in libraries if p.is_dir()]
 
 
-def build(sources, cache, nvcc):
+def build(sources: Path, cache: Path, nvcc: str | None) -> Path:
     """The path of ``libwitness.so``, built in ``cache`` unless it is there for these very sources and this compiler.
 
-    Raises WitnessUnavailable with the missing part or the compiler's last words.
+    Raises WitnessUnavailableError with the missing part or the compiler's last words.
     """
     gxx = shutil.which("g++") or shutil.which("c++")
     if not nvcc or not gxx:
-        raise WitnessUnavailable("the witness needs nvcc and g++; missing: " + ("nvcc" if not nvcc else "g++"))
+        raise WitnessUnavailableError("the witness needs nvcc and g++; missing: " + ("nvcc" if not nvcc else "g++"))
     include, libraries = toolkit(nvcc)
     header = next((d for d in include if (d / "cupti.h").is_file()), None)
     library = next((f for d in libraries for f in sorted(d.glob("libcupti.so*"), reverse=True)), None)
     if header is None or library is None:
-        raise WitnessUnavailable(f"CUPTI was not found beside {nvcc} (install nvidia-cuda-cupti)")
+        raise WitnessUnavailableError(f"CUPTI was not found beside {nvcc} (install nvidia-cuda-cupti)")
     key = hashlib.sha256()
     for name in SOURCES:
         key.update(Path(sources, name).read_bytes())
@@ -62,19 +65,27 @@ def build(sources, cache, nvcc):
     command += ["-I" + str(d) for d in include]
     command += [str(Path(sources, "witness.cpp")), "-o", str(work / "libwitness.so"), "-L" + str(library.parent)]
     _tool([*command, "-l:" + library.name, "-ldl", "-lpthread", "-Wl,-rpath," + str(library.parent)])
-    os.replace(work / "libwitness.so", built)
+    (work / "libwitness.so").replace(built)
     shutil.rmtree(work, ignore_errors=True)
     return built
 
 
-def _tool(command):
+def _tool(command: Sequence[str]) -> None:
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False, timeout=300)
     if done.returncode:
         tail = done.stdout.decode("utf-8", "replace").strip().splitlines()[-1:]
-        raise WitnessUnavailable("the witness could not be built: " + " ".join(tail))
+        raise WitnessUnavailableError("the witness could not be built: " + " ".join(tail))
 
 
-def environment(library, folder, mode, kernels, seed, poison, dump=""):
+def environment(
+    library: Path,
+    folder: Path,
+    mode: Sequence[str],
+    kernels: Sequence[str],
+    seed: int,
+    poison: int,
+    dump: str = "",
+) -> dict[str, str]:
     """The variables that put the witness into a program; its record goes to ``folder``."""
     Path(folder).mkdir(parents=True, exist_ok=True)
     return {
@@ -89,11 +100,21 @@ def environment(library, folder, mode, kernels, seed, poison, dump=""):
 
 
 class Testimony:
-    """Everything one run's witness recorded, over all its processes, in order of process id."""
+    """Everything one run's witness recorded, over all its processes, in order of process id.
 
-    def __init__(self, folder):
-        self.starts, self.ends, self.launches, self.readbacks, self.uploads = [], [], [], [], []
-        self.times, self.failed, self.errors = [], [], []
+    ``used`` is False for a run without a witness (``folder`` is None); then everything is empty.
+    """
+
+    def __init__(self, folder: Path | None) -> None:
+        self.used = folder is not None
+        self.starts: list[Entry] = []
+        self.ends: list[Entry] = []
+        self.launches: list[Entry] = []
+        self.readbacks: list[Entry] = []
+        self.uploads: list[Entry] = []
+        self.times: list[Entry] = []
+        self.failed: list[Entry] = []
+        self.errors: list[Entry] = []
         bins = {
             "start": self.starts,
             "end": self.ends,
@@ -104,36 +125,36 @@ class Testimony:
             "failed": self.failed,
             "error": self.errors,
         }
-        for path in sorted(Path(folder).glob("witness-*.jsonl")):
+        for path in sorted(folder.glob("witness-*.jsonl")) if folder else ():
             for text in path.read_text("utf-8", "replace").splitlines():
                 try:
-                    entry = json.loads(text)
+                    entry: Entry = json.loads(text)
                 except ValueError:
                     self.errors.append({"what": "a line of the record is broken", "file": path.name})
                     continue
-                bins.get(entry.get("event"), []).append(entry)
+                bins.get(str(entry.get("event")), []).append(entry)
 
     @property
-    def present(self):
+    def present(self) -> bool:
         """True when the library was loaded, could do its work, and the program ended in order."""
         return bool(self.starts) and all(s["loaded"] for s in self.starts) and len(self.ends) == len(self.starts)
 
-    def why_absent(self):
+    def why_absent(self) -> str:
         """The sentence for a run whose testimony cannot be used."""
         if not self.starts:
             return "the witness was not loaded (the program may not use CUDA, or CUDA_INJECTION64_PATH was refused)"
         why = next((s["why"] for s in self.starts if not s["loaded"]), "")
         return "the witness could not work: " + why if why else "the program ended before the witness could finish"
 
-    def uncovered(self):
+    def uncovered(self) -> dict[str, int]:
         """{kind of memory or call: count} that the witness does not look at."""
-        counts = {}
+        counts: dict[str, int] = {}
         for end in self.ends:
             for kind, count in end.get("uncovered", {}).items():
                 counts[kind] = counts.get(kind, 0) + count
         return counts
 
-    def kernel_ns(self, names):
+    def kernel_ns(self, names: Sequence[str]) -> tuple[int, int]:
         """Nanoseconds in the named kernels (mangled), and in all kernels, over the whole run."""
         wanted = sum(t["duration_ns"] for t in self.times if not names or t["kernel"] in names)
         return wanted, sum(t["duration_ns"] for t in self.times)

@@ -79,7 +79,7 @@ struct Inside {
     ~Inside() { inside = false; }
 };
 
-void line(const char *format, ...) {
+__attribute__((format(printf, 1, 2))) void line(const char *format, ...) {
     if (!record) return;
     va_list arguments;
     va_start(arguments, format);
@@ -412,7 +412,7 @@ void finish() {
         missing += (missing.empty() ? "" : ",") + quoted(entry.first.c_str()) + ":" + std::to_string(entry.second);
     }
     line("{\"event\":\"end\",\"launches\":%" PRIu64 ",\"allocations\":%" PRIu64 ",\"readbacks\":%" PRIu64
-         ",\"kernel_times\":%" PRIu64 ",\"failed_calls\":%" PRIu64 ",\"uncovered\":{%s}}",
+         ",\"uploads\":%" PRIu64 ",\"kernel_times\":%" PRIu64 ",\"failed_calls\":%" PRIu64 ",\"uncovered\":{%s}}",
          launches, allocations, readbacks, uploads, kernel_times, failed_calls, missing.c_str());
     fclose(record);
     record = nullptr;

@@ -16,7 +16,9 @@ from pathlib import Path
 def prove(job: Path) -> dict[str, object]:
     """Run one job's runner and return what it decided."""
     began = time.monotonic()
-    done = subprocess.run([sys.executable, str(job / "runner.pyz"), str(job)], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, str(job / "runner.pyz"), str(job)], capture_output=True, text=True, check=False
+    )
     try:
         result = json.loads((job / "result.json").read_text("utf-8"))
     except OSError:
@@ -40,7 +42,12 @@ def main() -> None:
         results = []
         for outcome in pool.map(prove, jobs):
             results.append(outcome)
-            line = [outcome["name"], str(outcome["verdict"]), str(outcome["stopped_by"]), str(outcome["sentence"])[:160]]
+            line = [
+                outcome["name"],
+                str(outcome["verdict"]),
+                str(outcome["stopped_by"]),
+                str(outcome["sentence"])[:160],
+            ]
             sys.stdout.write("\t".join([*line, str(outcome["seconds"]) + " s", str(outcome["stderr"])[-200:]]) + "\n")
             sys.stdout.flush()
     Path(sys.argv[2]).write_text(json.dumps(results, indent=1), "utf-8")

@@ -13,7 +13,11 @@ from optimas_lsp.prove.target import parse_target
 
 TARGET = {
     "build": [["nvcc", "-O3", "-arch=sm_90", "-lineinfo", "-o", "arena", "arena.cu"]],
-    "inputs": {"odd": ["./arena", "1000", "777", "3"], "small": ["./arena", "96", "160", "5"], "large": ["./arena", "4096", "2048", "7"]},
+    "inputs": {
+        "odd": ["./arena", "1000", "777", "3"],
+        "small": ["./arena", "96", "160", "5"],
+        "large": ["./arena", "4096", "2048", "7"],
+    },
     "ignore": ["^time"],
     "binary": "arena",
     "time_limit_s": 20,
@@ -36,7 +40,7 @@ def main() -> None:
                 destination / variant.name,
                 kernels=KERNELS,
                 static={"status": "pass", "sentence": "left out: the arena tries the proof itself"},
-                options={"timing": {"min_pairs": 7, "max_pairs": 15, "budget_s": 20}},
+                options={"timing": {"min_pairs": 5, "max_pairs": 7, "budget_s": 12}},
             )
 
 
