@@ -1,6 +1,7 @@
-"""Prove every variant on this machine's GPU: python3 fight.py JOBS OUT.json (standard library only).
+"""Prove every variant on this machine's GPU: python3 fight.py JOBS OUT.json [AT_ONCE].
 
-JOBS holds one packed job a variant (``pack.py`` makes them). Builds and runs of different jobs overlap; timings take turns.
+JOBS holds one packed job a variant (``pack.py`` makes them). Builds and runs of different jobs overlap;
+timings take turns.
 """
 
 from __future__ import annotations

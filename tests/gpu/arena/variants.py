@@ -204,8 +204,10 @@ CHEATS = (
         MAPPING,
         (
             "int block = 256,",
-            "cudaStream_t side, other;\n    CHECK(cudaStreamCreateWithFlags(&side, cudaStreamNonBlocking));\n"
-            "    CHECK(cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking));\n    int block = 256,",
+            (
+                "cudaStream_t side, other;\n    CHECK(cudaStreamCreateWithFlags(&side, cudaStreamNonBlocking));\n"
+                "    CHECK(cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking));\n    int block = 256,"
+            ),
         ),
         (
             FIRST_LAUNCH,
@@ -214,8 +216,10 @@ CHEATS = (
         (SECOND_LAUNCH, "smooth<<<grid, block, 0, side>>>(b, a, rows, cols);"),
         (
             READ_RESULT,
-            "CHECK(cudaMemcpyAsync(result.data(), a, n * sizeof(float), cudaMemcpyDeviceToHost, other));\n"
-            "    CHECK(cudaStreamSynchronize(other));\n    CHECK(cudaDeviceSynchronize());",
+            (
+                "CHECK(cudaMemcpyAsync(result.data(), a, n * sizeof(float), cudaMemcpyDeviceToHost, other));\n"
+                "    CHECK(cudaStreamSynchronize(other));\n    CHECK(cudaDeviceSynchronize());"
+            ),
         ),
     ),
     _cheat(
@@ -360,8 +364,10 @@ LOOP = """    int n = rows * cols;
 
 AGGREGATED = (
     "    atomicAdd(&bins[bin], 1u);\n",
-    "    unsigned peers = __match_any_sync(__activemask(), bin);\n"
-    "    if ((threadIdx.x & 31) == __ffs(peers) - 1) atomicAdd(&bins[bin], (unsigned)__popc(peers));\n",
+    (
+        "    unsigned peers = __match_any_sync(__activemask(), bin);\n"
+        "    if ((threadIdx.x & 31) == __ffs(peers) - 1) atomicAdd(&bins[bin], (unsigned)__popc(peers));\n"
+    ),
 )
 
 HONEST = (
@@ -399,11 +405,15 @@ HONEST = (
         "coalesced, all five loads before the first use",
         MAPPING,
         (
-            "    float sum = in[up * cols + c] + in[down * cols + c];\n    sum = sum + in[r * cols + left];\n"
-            "    sum = sum + in[r * cols + right];\n",
-            "    float north = in[up * cols + c], south = in[down * cols + c];\n"
-            "    float west = in[r * cols + left], east = in[r * cols + right];\n"
-            "    float sum = north + south;\n    sum = sum + west;\n    sum = sum + east;\n",
+            (
+                "    float sum = in[up * cols + c] + in[down * cols + c];\n    sum = sum + in[r * cols + left];\n"
+                "    sum = sum + in[r * cols + right];\n"
+            ),
+            (
+                "    float north = in[up * cols + c], south = in[down * cols + c];\n"
+                "    float west = in[r * cols + left], east = in[r * cols + right];\n"
+                "    float sum = north + south;\n    sum = sum + west;\n    sum = sum + east;\n"
+            ),
         ),
     ),
     _honest("aggregated-atomics", "one atomic for all lanes of a warp with the same bin", MAPPING, AGGREGATED),
