@@ -40,10 +40,17 @@ def _doctor() -> type[BaseModel]:
     return Checkup
 
 
+def _proposal() -> type[BaseModel]:
+    from optimas_lsp.rewrite.proposal import Proposal
+
+    return Proposal
+
+
 SCHEMAS: dict[str, tuple[Callable[[], type[BaseModel]], str]] = {
     "profile": (_profile, "optimas.profile/1: the distilled profile, *.optimas.json"),
     "analysis": (_analysis, "optimas.analysis/1: what analyze --format json writes (an array for several reports)"),
     "settings": (_settings, "the editor's settings under 'optimas', and optimas.toml"),
+    "proposal": (_proposal, "optimas.proposal/1: what a backend answers, and what guard reads"),
     "doctor": (_doctor, "optimas.doctor/1: what doctor --format json writes"),
 }
 """Name, model and what the schema is of."""
