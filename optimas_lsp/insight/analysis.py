@@ -16,6 +16,8 @@ from typing import Literal
 from optimas_lsp.config import Settings
 from optimas_lsp.insight import facts as kernel_facts
 from optimas_lsp.insight.blame import Stall, blame_evidence
+from optimas_lsp.insight.conflicts import conflicts
+from optimas_lsp.insight.counters import importance
 from optimas_lsp.insight.evidence import (
     Analysis,
     Evidence,
@@ -27,8 +29,10 @@ from optimas_lsp.insight.evidence import (
 )
 from optimas_lsp.insight.lines import Line, lines_of
 from optimas_lsp.insight.locate import Locator, Resolve
+from optimas_lsp.insight.roofline import roofline
 from optimas_lsp.insight.sentences import percent, stall_text
 from optimas_lsp.insight.stalls import StallReason, is_stall, reason
+from optimas_lsp.insight.whole_kernel import kernel_evidence
 from optimas_lsp.profile.aggregate import margin
 from optimas_lsp.profile.model import Kernel, Launch, Note, Profile
 from optimas_lsp.profile.select import gpu_times_ns, select
@@ -90,7 +94,10 @@ def analyze(
             tool_version=profile.tool.version,
             device=profile.device.name,
         ),
-        kernels=_numbered(found),
+        kernels=tuple(
+            kernel.model_copy(update={"conflicts": conflicts(kernel, settings.lines.busy_issue)})
+            for kernel in _numbered(found)
+        ),
         notes=tuple(_distinct([*notes, *_unknown_reasons(profile)])),
     )
 
@@ -128,6 +135,10 @@ def _kernel(
         blame = blame_evidence(profile, kernel, stalls, locator, settings)
         kept = tuple((stall.evidence, stall.kept) for stall in blame.stalls if keep_all or stall.kept)
         ranked = (*kept, *((cause, True) for cause in blame.causes))
+    roof = roofline(profile, launches)
+    ranking = importance(profile, launches) if looked_at or keep_all else None
+    if looked_at or keep_all:
+        ranked = (*ranked, *((item, True) for item in kernel_evidence(kernel.mangled, roof, ranking, share)))
     longest = max(launches, key=lambda launch: launch.duration_ns or 0.0, default=None)
     found = KernelAnalysis(
         name=kernel.name,
@@ -144,6 +155,8 @@ def _kernel(
         samples=totals,
         evidence=(),
         lines=tuple(line.heat(totals.total) for line in lines) if looked_at or keep_all else (),
+        roofline=roof,
+        importance=ranking,
     )
     return _Found(found, ranked, tuple(_kernel_notes(kernel, totals, settings, busy)) if looked_at else ())
 

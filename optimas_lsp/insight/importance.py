@@ -6,9 +6,10 @@ times: of the ``draw_from`` counters with the largest |Dᵀr| not yet chosen, dr
 that value; refit Y on the chosen set; update r; stop when r is negligible. A counter's coefficient α is the mean over
 all members, its score max(0, (‖Y‖ − ‖Y − D α‖) / ‖Y‖).
 
-Three things are ours. Counters too collinear to tell apart enter as one and are reported together. Columns that do not
-change between launches are left out, because they cannot explain a difference. The interval of a score comes from a
-second ensemble whose members see resampled observations.
+Four things are ours. A member chooses at most one counter for every three observations. Counters too collinear to tell
+apart enter as one and are reported together. Columns that do not change between launches are left out, because they
+cannot explain a difference. The interval of a score comes from a second ensemble whose members see resampled
+observations.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class Search:
     seed: int = 20_260_423
     collinear: float = 0.999
     resamples: int = 40
-    members_per_resample: int = 60
+    members_per_resample: int = 25
 
 
 @dataclass(frozen=True)

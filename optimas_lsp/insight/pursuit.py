@@ -17,8 +17,13 @@ Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 Refit = Literal["nnls", "ls"]
 
-NEGLIGIBLE = 1e-7
-"""A member stops when its residual, or the best correlation left, is below this share of ‖Y‖."""
+NEGLIGIBLE = 1e-3
+"""A member stops when its residual, or the best correlation left, is below this share of ‖Y‖: no GPU time repeats
+more closely than to a thousandth, so what is left is noise."""
+
+
+OBSERVATIONS_A_COUNTER = 3
+"""A member chooses no more counters than it has this many observations for each."""
 
 
 @dataclass(frozen=True)
@@ -44,12 +49,13 @@ def pursue(
     """Run ``members`` pursuits in every group of ``weights`` (groups, observations).
 
     ``dictionary`` is (observations, counters), ``y`` (observations,). A member chooses at most ``steps`` counters, and
-    never as many as it has distinct observations, because such a fit is exact whatever was chosen.
+    at most one for every OBSERVATIONS_A_COUNTER distinct observations: with more, a fit is close whatever was chosen.
     """
     groups, count = weights.shape[0], dictionary.shape[1]
     state = _Members(dictionary, y, weights, members)
-    most = min(steps, count, y.size - 1)
-    limit = np.minimum(most, np.maximum(1, np.count_nonzero(weights > 0, axis=1) - 1))[state.group]
+    distinct = np.count_nonzero(weights > 0, axis=1)
+    limit = np.minimum(min(steps, count), np.maximum(1, distinct // OBSERVATIONS_A_COUNTER))[state.group]
+    most = int(limit.max(initial=0))
     for step in range(most):
         size, candidates = _strongest(state.correlations(), min(draw_from, count - step))
         state.active &= (size[:, 0] > NEGLIGIBLE * state.length) & (step < limit)

@@ -2,30 +2,34 @@
 
 from __future__ import annotations
 
-import functools
 import math
 import re
 
 from optimas_lsp.profile.model import Launch, Profile
 
 
-@functools.lru_cache(maxsize=8)
-def _index(names: tuple[str, ...]) -> dict[str, int]:
-    return {name: at for at, name in enumerate(names)}
+class Columns:
+    """Where each counter of a profile stands; built once and shared by the readings of its launches."""
 
+    def __init__(self, profile: Profile) -> None:
+        self.names = tuple(metric.name for metric in profile.metrics)
+        self.at = {name: index for index, name in enumerate(self.names)}
+        self._stems: dict[re.Pattern[str], tuple[str, ...]] = {}
 
-@functools.lru_cache(maxsize=32)
-def _stems(names: tuple[str, ...], pattern: re.Pattern[str]) -> tuple[str, ...]:
-    sums = (name.removesuffix(".sum") for name in names if name.endswith(".sum"))
-    return tuple(stem for stem in sums if pattern.match(stem))
+    def stems(self, pattern: re.Pattern[str]) -> tuple[str, ...]:
+        """Counters with a ``.sum`` whose name before it matches."""
+        if pattern not in self._stems:
+            sums = (name.removesuffix(".sum") for name in self.names if name.endswith(".sum"))
+            self._stems[pattern] = tuple(stem for stem in sums if pattern.match(stem))
+        return self._stems[pattern]
 
 
 class Readings:
     """Counters of one launch. A counter that was not collected, or is not finite, is ``None``, never 0."""
 
-    def __init__(self, profile: Profile, launch: Launch) -> None:
-        self._names = tuple(metric.name for metric in profile.metrics)
-        self._at = _index(self._names)
+    def __init__(self, columns: Columns, launch: Launch) -> None:
+        self.columns = columns
+        self._at = columns.at
         self._launch = launch
         self.seconds: float | None = self._duration()
 
@@ -46,16 +50,12 @@ class Readings:
 
     def equal_to(self, value: float, suffix: str) -> str | None:
         """The first counter that ends in ``suffix`` and has ``value``; throughputs, themselves maxima, are skipped."""
-        for name, other in zip(self._names, self._launch.counters, strict=True):
+        for name, other in zip(self.columns.names, self._launch.counters, strict=True):
             if other is None or not name.endswith(suffix) or "throughput" in name:
                 continue
             if math.isclose(other, value, rel_tol=1e-9):
                 return name
         return None
-
-    def stems(self, pattern: re.Pattern[str]) -> tuple[str, ...]:
-        """Counters with a ``.sum`` whose name before it matches."""
-        return _stems(self._names, pattern)
 
     def total(self, name: str) -> float | None:
         """A count over the launch: its ``.sum``, or its rate per second or per cycle times the launch's time."""

@@ -15,7 +15,7 @@ from typing import Literal
 
 from optimas_lsp.insight.evidence import Ceiling, PrecisionWork, Roofline, RooflineLevel
 from optimas_lsp.insight.peaks import DevicePeaks, find
-from optimas_lsp.insight.readings import Readings
+from optimas_lsp.insight.readings import Columns, Readings
 from optimas_lsp.insight.traffic import Rate, bytes_at, operations
 from optimas_lsp.profile.model import Launch, Profile
 
@@ -77,7 +77,8 @@ def roofline(profile: Profile, launches: Sequence[Launch]) -> Roofline | None:
     """
     table = find(profile.device.name)
     total = _Total()
-    for readings in (Readings(profile, launch) for launch in launches):
+    columns = Columns(profile)
+    for readings in (Readings(columns, launch) for launch in launches):
         if readings.seconds is not None and readings.seconds > 0:
             _add(total, readings, readings.seconds, table)
     if total.seconds <= 0 or not (total.resources or total.throughputs):
@@ -86,9 +87,7 @@ def roofline(profile: Profile, launches: Sequence[Launch]) -> Roofline | None:
     precisions: dict[Precision, PrecisionWork] = {
         name: _precision(total, name) for name in PRECISIONS if _amount(total, name) > 0
     }
-    main: Precision | None = max(
-        precisions, key=lambda name: (total.resources[name].at_peak_s, precisions[name].flop), default=None
-    )
+    main: Precision | None = max(precisions, key=lambda name: _weight(total, name), default=None)
     if main is not None:
         levels = {level: _with_intensity(levels[level], precisions[main].flop) for level in LEVELS}
     compute = _greatest([100 * total.compute_s / total.seconds, *(work.achieved_pct for work in precisions.values())])
@@ -102,8 +101,8 @@ def roofline(profile: Profile, launches: Sequence[Launch]) -> Roofline | None:
         precisions=precisions,
         compute_pct=compute,
         memory_pct=memory,
-        compute_limiter=_limiter(profile, launches, COMPUTE),
-        memory_limiter=_limiter(profile, launches, MEMORY),
+        compute_limiter=_limiter(columns, launches, COMPUTE),
+        memory_limiter=_limiter(columns, launches, MEMORY),
         time_ns=total.seconds * 1e9,
     )
     return found.model_copy(update={"text": _sentence(found)})
@@ -262,9 +261,9 @@ def level_of(counter: str) -> Level | None:
     return _UNITS.get(counter.partition("__")[0])
 
 
-def _limiter(profile: Profile, launches: Sequence[Launch], throughput: str) -> str | None:
+def _limiter(columns: Columns, launches: Sequence[Launch], throughput: str) -> str | None:
     """The counter that makes up a throughput of the longest launch: such a throughput is the greatest of its parts."""
     longest = max(launches, key=lambda launch: launch.duration_ns or 0.0)
-    readings = Readings(profile, longest)
+    readings = Readings(columns, longest)
     value = readings.first(throughput)
     return readings.equal_to(value, ".avg.pct_of_peak_sustained_elapsed") if value else None

@@ -112,7 +112,7 @@ def operations(readings: Readings, precision: Literal["fp64", "fp32", "fp16", "t
 def _tensor(readings: Readings) -> Rate:
     """All source types together; each has its own peak, so the least time is the sum of theirs."""
     amount, least, rated = 0.0, 0.0, True
-    for name in readings.stems(_TENSOR):
+    for name in readings.columns.stems(_TENSOR):
         value = readings.total(name)
         if not value:
             continue
