@@ -6,7 +6,6 @@ The line of an instruction is, unless a caller chooses otherwise, the innermost 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, cast
@@ -14,7 +13,8 @@ from typing import Literal, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from optimas_lsp.profile.model import NOT_STALLED, Frame, Kernel, Profile, SourceFile
+from optimas_lsp.profile.generated import is_generated
+from optimas_lsp.profile.model import NOT_STALLED, Frame, Kernel, Profile
 
 Ints = NDArray[np.int64]
 Chain = tuple[Frame, ...]
@@ -30,14 +30,6 @@ WORDS: dict[Why, str] = {
 }
 Z95 = 1.96
 """Two-sided 95 % quantile of the normal distribution."""
-
-_GENERATED = re.compile(
-    r"^<.*>$"  # <string>, <cupy>: names in angle brackets are never files
-    r"|^default_program$"  # NVRTC without a name
-    r"|\.cubin\.cu$"  # CuPy's raw and elementwise kernels
-    r"|(^|/)tmp[a-z0-9_]{8}/[^/]*$"  # a folder of tempfile.mkdtemp
-    r"|^nvrtc|^jitify"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,11 +96,6 @@ class Located:
 def margin(share: float, samples: int) -> float:
     """95 % half-width of a share (0 to 1) of ``samples`` samples: 1.96·√(p(1−p)/N), normal approximation."""
     return Z95 * math.sqrt(max(share * (1.0 - share), 0.0) / samples) if samples > 0 else 0.0
-
-
-def is_generated(file: SourceFile) -> bool:
-    """Whether the file was made at run time (NVRTC, CuPy, exec) and its text is not in the report."""
-    return file.text is None and _GENERATED.search(file.path) is not None
 
 
 def innermost(chain: Chain) -> Frame | None:

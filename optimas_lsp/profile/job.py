@@ -1,4 +1,4 @@
-"""What the parent asks of a worker process, and the lines a worker answers with."""
+"""What the parent asks of worker processes: the job, said once, and orders, one line of JSON each."""
 
 from __future__ import annotations
 
@@ -13,34 +13,30 @@ MEMORY_EXIT = 77
 ORPHAN_EXIT = 78
 """Exit status of a worker whose parent went away."""
 
+FEWEST = 12
+"""Slices are not cut smaller than this many launches: starting a process costs as much as reading them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One worker's work, sent as one line of JSON on its standard input.
+    """What every worker of one report needs to know.
 
-    ``kind`` ``first``: open the report, plan the slices, read the first one, and finish if it is the only one.
-    ``slice``: read launches ``start`` to ``stop`` (exclusive). ``finish``: merge ``parts`` and enrich the whole.
-    ``path`` is what the native reader opens, ``shown`` the path the user knows it by. ``part`` is where a slice goes,
-    ``plain`` and ``whole`` are where the merged profile goes before and after ``enrich`` (``module:function``).
+    ``path`` is what the native reader opens, ``shown`` the path the user knows it by, ``name`` its last part.
+    ``sha256``, ``size`` (bytes) and ``mtime`` (seconds) are of the report. ``plain`` and ``whole`` are where the
+    merged profile goes before and after ``enrich`` (``module:function``).
     """
 
-    kind: Literal["first", "slice", "finish"]
     path: str
     shown: str
     name: str
     sha256: str
     size: int
     mtime: float
-    part: str
     plain: str
     whole: str
     workers: int
-    slice_launches: int
+    slice_mb: int
     memory_limit_mb: int
-    unpacked_mb: int
-    start: int = 0
-    stop: int = 0
-    parts: tuple[str, ...] = ()
     enrich: str | None = None
 
     def line(self) -> bytes:
@@ -49,23 +45,39 @@ class Job:
 
     @classmethod
     def parse(cls, line: bytes) -> Job:
-        """The job in one line of JSON that :meth:`line` wrote."""
+        """The job in one line that :meth:`line` wrote."""
+        return cls(**cast("dict[str, Any]", json.loads(line)))
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """One thing to do, then wait for the next.
+
+    ``plan``: open the report, answer with the slices, read the first. ``slice``: read launches ``start`` to ``stop``
+    (exclusive) into the file ``part``. ``finish``: merge ``parts``, enrich, write. ``end``: leave.
+    """
+
+    kind: Literal["plan", "slice", "finish", "end"]
+    part: str = ""
+    start: int = 0
+    stop: int = 0
+    parts: tuple[str, ...] = ()
+
+    def line(self) -> bytes:
+        """The order as one line of ASCII JSON."""
+        return json.dumps(asdict(self)).encode("ascii") + b"\n"
+
+    @classmethod
+    def parse(cls, line: bytes) -> Order:
+        """The order in one line that :meth:`line` wrote."""
         fields = cast("dict[str, Any]", json.loads(line))
         fields["parts"] = tuple(fields["parts"])
         return cls(**fields)
 
 
-def plan(total: int, workers: int, most: int, fewest: int = 12) -> list[tuple[int, int]]:
-    """Cut ``total`` launches into equal slices (start, stop) of at most ``most``.
-
-    There are as many slices as workers, or a multiple, unless slices would fall below ``fewest`` launches, where
-    starting a process costs more than it saves.
-    """
-    if total <= 0:
-        return [(0, 0)]
-    count = -(-total // max(1, most))
-    if count > 1 or total >= workers * fewest:
-        count = -(-count // workers) * workers
-    count = min(count, total)
-    edges = [total * at // count for at in range(count + 1)]
+def cut(start: int, stop: int, pieces: int, fewest: int = FEWEST) -> list[tuple[int, int]]:
+    """Launches ``start`` to ``stop`` (exclusive) as ``pieces`` equal runs, fewer if they fell below ``fewest``."""
+    total = stop - start
+    count = max(1, min(pieces, total // fewest))
+    edges = [start + total * at // count for at in range(count + 1)]
     return list(pairwise(edges))

@@ -18,15 +18,16 @@ class Limits:
     """Bounds on reading one report.
 
     ``workers``: processes at a time, 0 for one a core and two at most. ``time_limit_seconds``: for the whole report.
-    ``memory_limit_mb``: resident memory of each worker. ``slice_launches``: launches one worker process reads at
-    most before it ends, which bounds what the native reader leaks. ``unpacked_mb``: bytes a compressed report or
-    distilled profile may unpack to. ``cache_mb``: size the cache folder is pruned to.
+    ``memory_limit_mb``: resident memory at which a worker is ended. ``slice_mb``: resident memory at which a worker
+    ends of itself and leaves the remaining launches to a fresh one, which bounds what the native reader leaks.
+    ``unpacked_mb``: bytes a compressed report or distilled profile may unpack to. ``cache_mb``: size the cache folder
+    is pruned to.
     """
 
     workers: int = 0
     time_limit_seconds: float = 300.0
     memory_limit_mb: int = 4096
-    slice_launches: int = 48
+    slice_mb: int = 512
     unpacked_mb: int = 4096
     cache_mb: int = 1024
 

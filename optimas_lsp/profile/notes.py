@@ -9,7 +9,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from optimas_lsp.profile.aggregate import is_generated
+from optimas_lsp.profile.generated import is_generated
 from optimas_lsp.profile.model import Kernel, Note, Profile, SourceFile
 
 _LARGEST_SOURCE = 8 * 1024 * 1024

@@ -118,20 +118,17 @@ def _distil(
     with cache.workplace() as folder:
         opened = _for_reader(path, folder, limits)
         job = Job(
-            kind="first",
             path=str(opened),
             shown=str(path),
             name=_name(path),
             sha256=sha256,
             size=before.st_size,
             mtime=before.st_mtime,
-            part="",
             plain=str(folder / "plain"),
             whole=str(folder / "whole"),
             workers=limits.workers or min(2, _cores()),
-            slice_launches=limits.slice_launches,
+            slice_mb=min(limits.slice_mb, limits.memory_limit_mb * 2 // 3),
             memory_limit_mb=limits.memory_limit_mb,
-            unpacked_mb=limits.unpacked_mb,
             enrich=enrich,
         )
         outcome = Pool(job, folder, limits, progress, cancel).run()

@@ -1,7 +1,7 @@
-"""The worker process: reads one slice of a report, then ends and takes what the native reader leaked with it.
+"""The worker process: reads slices of a report, then ends and takes what the native reader leaked with it.
 
-Run as ``python -m optimas_lsp.profile.worker``; it takes one job (a line of JSON) on standard input and answers with
-lines of JSON. The native reader may print: whatever it writes goes nowhere, never into an editor's LSP stream.
+Run as ``python -m optimas_lsp.profile.worker``; it takes a job and orders (lines of JSON) on standard input and answers
+with lines of JSON. The native reader may print: whatever it writes goes nowhere, never into an editor's LSP stream.
 """
 
 from __future__ import annotations
@@ -9,25 +9,27 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import queue
 import sys
 import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import IO, Any, TextIO, cast
+from typing import IO, TYPE_CHECKING, TextIO, cast
 
 from optimas_lsp.errors import OptimasError
 from optimas_lsp.profile.distilled import dump, parse
-from optimas_lsp.profile.job import MEMORY_EXIT, ORPHAN_EXIT, Job, plan
-from optimas_lsp.profile.limits import MB
+from optimas_lsp.profile.job import MEMORY_EXIT, Job, Order, cut
+from optimas_lsp.profile.memory import guard, resident_mb, watch_parent
 from optimas_lsp.profile.merge import merge
 from optimas_lsp.profile.model import Profile
 from optimas_lsp.profile.notes import annotate
 from optimas_lsp.profile.replace import write_atomically
 
-_WATCH_SECONDS = 0.05
-_ADDRESS_ROOM_MB = 2048
-"""Address space beyond the memory limit: libraries map far more than they touch."""
+if TYPE_CHECKING:
+    from optimas_lsp.profile.readers.ncu import Reader
+
+_PROGRESS_SECONDS = 0.05
 
 
 class Channel:
@@ -45,24 +47,75 @@ class Channel:
     def progress(self, done: int, last: bool) -> None:
         """Tell how many launches of the slice are read, twenty times a second at most."""
         now = time.monotonic()
-        if last or now - self._last > _WATCH_SECONDS:
+        if last or now - self._last > _PROGRESS_SECONDS:
             self._last = now
             self.send(done=done)
 
 
+class Work:
+    """Carries out the orders for one job."""
+
+    def __init__(self, job: Job, channel: Channel) -> None:
+        self._job = job
+        self._channel = channel
+        self._reader: Reader | None = None
+        self._kept: dict[str, Profile] = {}
+
+    def do(self, order: Order) -> None:
+        """Carry out one order; raises OptimasError."""
+        if order.kind == "finish":
+            self._finish(order)
+            return
+        if self._reader is None:
+            from optimas_lsp.profile.readers.ncu import Reader
+
+            self._reader = Reader(self._job)
+        start, stop = order.start, order.stop
+        if order.kind == "plan":
+            slices = cut(0, self._reader.launches, self._job.workers)
+            self._channel.send(slices=slices)
+            start, stop = slices[0]
+        part, reached = self._reader.read(start, stop, self._channel.progress, self._full)
+        write_atomically(Path(order.part), dump(part, packed=False))
+        self._kept = {order.part: part}
+        self._channel.send(part=order.part, stop=reached)
+
+    def _full(self) -> bool:
+        return resident_mb() > self._job.slice_mb
+
+    def _finish(self, order: Order) -> None:
+        """Merge and write; then enrich: if enriching kills the process, the plain profile is still there."""
+        parts = [
+            self._kept.get(part) or parse(Path(part).read_bytes(), Path(part), trusted=True) for part in order.parts
+        ]
+        merged = annotate(merge(parts), report_mtime=self._job.mtime)
+        write_atomically(Path(self._job.plain), dump(merged.model_copy(update={"modules": ()}), packed=True))
+        if self._job.enrich:
+            module, _, function = self._job.enrich.partition(":")
+            enrich = cast("Callable[[Profile], Profile]", getattr(importlib.import_module(module), function))
+            merged = enrich(merged)
+        write_atomically(Path(self._job.whole), dump(merged, packed=True))
+        self._channel.send(finished=True)
+
+
 def main() -> int:
-    """Do the one job; the exit status is 0 unless the process had to give up."""
+    """Do the orders of one job; the exit status is 0 unless the process had to give up."""
     channel = _take_output()
     job = Job.parse(sys.stdin.buffer.readline())
-    _guard(job)
+    guard(job.memory_limit_mb)
+    orders: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+    threading.Thread(target=watch_parent, args=(sys.stdin.buffer, orders), daemon=True).start()
+    work = Work(job, channel)
     try:
-        _run(job, channel)
+        while (order := Order.parse(orders.get())).kind != "end":
+            work.do(order)
     except OptimasError as error:
+        where = error.where
         channel.send(
             error={
                 "kind": type(error).__name__,
                 "what": error.what,
-                "where": error.where,
+                "where": where,
                 "line": error.line,
                 "remedy": error.remedy,
             }
@@ -70,39 +123,6 @@ def main() -> int:
     except MemoryError:
         return MEMORY_EXIT
     return 0
-
-
-def _run(job: Job, channel: Channel) -> None:
-    if job.kind == "finish":
-        parts = [parse(Path(part).read_bytes(), Path(part), trusted=True) for part in job.parts]
-        _finish(parts, job, channel)
-        return
-    from optimas_lsp.profile.readers.ncu import Reader
-
-    reader = Reader(job)
-    start, stop, alone = job.start, job.stop, False
-    if job.kind == "first":
-        slices = plan(reader.launches, job.workers, job.slice_launches)
-        channel.send(slices=slices)
-        (start, stop), alone = slices[0], len(slices) == 1
-    part = reader.read(start, stop, channel.progress)
-    if alone:
-        _finish([part], job, channel)
-    else:
-        write_atomically(Path(job.part), dump(part, packed=False))
-        channel.send(part=job.part)
-
-
-def _finish(parts: list[Profile], job: Job, channel: Channel) -> None:
-    """Merge, write the plain profile, then enrich: if enriching kills the process, the plain one is still there."""
-    merged = annotate(merge(parts), report_mtime=job.mtime)
-    write_atomically(Path(job.plain), dump(merged.model_copy(update={"modules": ()}), packed=True))
-    channel.send(merged=True)
-    if job.enrich:
-        module, _, function = job.enrich.partition(":")
-        enrich = cast("Callable[[Profile], Profile]", getattr(importlib.import_module(module), function))
-        merged = enrich(merged)
-    write_atomically(Path(job.whole), dump(merged, packed=True))
 
 
 def _take_output() -> Channel:
@@ -116,44 +136,7 @@ def _take_output() -> Channel:
     return Channel(os.fdopen(out, "wb"))
 
 
-def _guard(job: Job) -> None:
-    """End this process when it needs too much memory or its parent is gone."""
-    try:
-        import resource
-    except ImportError:  # Windows has none; the parent's time limit still holds there
-        resource = None
-    if resource is not None:
-        room = (job.memory_limit_mb + _ADDRESS_ROOM_MB) * MB
-        _lower(resource, resource.RLIMIT_AS, room)
-        _lower(resource, resource.RLIMIT_CORE, 0)
-        threading.Thread(target=_watch_memory, args=(job.memory_limit_mb,), daemon=True).start()
-    threading.Thread(target=_watch_parent, daemon=True).start()
-
-
-def _lower(resource: Any, which: int, value: int) -> None:
-    hard = resource.getrlimit(which)[1]
-    value = value if hard == resource.RLIM_INFINITY else min(value, hard)
-    try:
-        resource.setrlimit(which, (value, hard))
-    except (OSError, ValueError):
-        return  # macOS refuses to bound the address space; the watch bounds resident memory there
-
-
-def _watch_memory(limit_mb: int) -> None:
-    import resource
-
-    unit = 1 if sys.platform == "darwin" else 1024  # ru_maxrss is in bytes there, in KB elsewhere
-    while resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit <= limit_mb * MB:
-        time.sleep(_WATCH_SECONDS)
-    os._exit(MEMORY_EXIT)
-
-
-def _watch_parent() -> None:
-    """The parent holds our standard input open for as long as it lives."""
-    while os.read(0, 1):
-        pass
-    os._exit(ORPHAN_EXIT)
-
-
 if __name__ == "__main__":
-    raise SystemExit(main())
+    status = main()
+    sys.stderr.flush()
+    os._exit(status)  # not through the native reader's destructors: they take seconds and have nothing to save

@@ -46,9 +46,10 @@ class Disassembly(Protocol):
 class Listing:
     """One kernel's instructions by offset from its first one.
 
-    ``place[offset]`` is (file, line) or None. ``module`` is the digest of the cubin it came from.
-    ``sha256`` is of the kernel's own SASS, branch targets made relative, so the same code has the same digest
-    wherever it was loaded. Functions it calls outside itself are added as samples show them and leave it unchanged.
+    ``sass[offset]`` is its text and ``place[offset]`` its (file, line); empty and None where not asked for or unknown.
+    ``module`` is the digest of the cubin it came from. ``sha256`` is of the machine code, or of the SASS with branch
+    targets made relative where there is no cubin, so the same code has the same digest wherever it was loaded.
+    Functions it calls outside itself are added as samples show them and leave the digest unchanged.
     """
 
     base: int
@@ -57,32 +58,56 @@ class Listing:
     sass: dict[int, str] = field(default_factory=dict)
     place: dict[int, tuple[str, int] | None] = field(default_factory=dict)
 
-    def add_run(self, launch: Disassembly, address: int) -> int:
-        """Add instructions from ``address`` up to where the function ends; returns how many bytes were added."""
-        texts: list[str] = []
-        for step in range(MOST_INSTRUCTIONS):
-            text = launch.sass_by_pc(address + step * INSTRUCTION_BYTES)
-            if not text or address + step * INSTRUCTION_BYTES - self.base in self.sass:
-                break
-            texts.append(text)
-        end = address + len(texts) * INSTRUCTION_BYTES
-        for step, text in enumerate(texts):
-            offset = address - self.base + step * INSTRUCTION_BYTES
-            found = launch.source_info(self.base + offset)
-            self.sass[offset] = _relative(text, self.base, address, end)
-            self.place[offset] = None if found is None else (found.file_name(), found.line())
-        return end - address
-
     def add_stray(self, launch: Disassembly, offset: int) -> None:
-        """Add the function that holds ``offset``, an address sampled outside the kernel's own code."""
+        """Add the function that holds ``offset``, an address outside the kernel's own code."""
         start = self.base + offset
         for _ in range(MOST_INSTRUCTIONS):
-            if start - INSTRUCTION_BYTES - self.base in self.sass or not launch.sass_by_pc(start - INSTRUCTION_BYTES):
+            before = start - INSTRUCTION_BYTES
+            if before - self.base in self.sass or not launch.sass_by_pc(before):
                 break
-            start -= INSTRUCTION_BYTES
-        self.add_run(launch, start)
+            start = before
+        self.add(launch, start, _walk(launch, start))
         if offset not in self.sass:
             self.sass[offset], self.place[offset] = "", None
+
+    def add(self, launch: Disassembly, start: int, texts: list[str]) -> None:
+        """Add instructions ``texts`` from address ``start`` on, with their lines."""
+        end = start + len(texts) * INSTRUCTION_BYTES
+        for step, text in enumerate(texts):
+            address = start + step * INSTRUCTION_BYTES
+            found = launch.source_info(address)
+            self.sass[address - self.base] = _relative(text, self.base, start, end)
+            self.place[address - self.base] = None if found is None else (found.file_name(), found.line())
+
+
+def from_cubin(launch: Disassembly, base: int, code: memoryview, *, resolve: bool) -> Listing:
+    """The function whose machine code is ``code``, loaded at ``base``; text and lines only if ``resolve``."""
+    made = Listing(base, hashlib.sha256(code).hexdigest())
+    offsets = range(0, len(code) // INSTRUCTION_BYTES * INSTRUCTION_BYTES, INSTRUCTION_BYTES)
+    if resolve:
+        made.add(launch, base, [launch.sass_by_pc(base + offset) or "" for offset in offsets])
+    else:
+        made.sass, made.place = dict.fromkeys(offsets, ""), dict.fromkeys(offsets)
+    return made
+
+
+def from_listing(launch: Disassembly, base: int) -> Listing:
+    """The function that starts at ``base``, as far as the native reader shows it."""
+    made = Listing(base)
+    made.add(launch, base, _walk(launch, base))
+    made.sha256 = hashlib.sha256("\n".join(made.sass.values()).encode()).hexdigest()
+    return made
+
+
+def _walk(launch: Disassembly, start: int) -> list[str]:
+    """Text of each instruction from ``start`` to where the function ends."""
+    texts: list[str] = []
+    while len(texts) < MOST_INSTRUCTIONS:
+        text = launch.sass_by_pc(start + len(texts) * INSTRUCTION_BYTES)
+        if not text:
+            break
+        texts.append(text)
+    return texts
 
 
 def entry(launch: Disassembly, addresses: Iterable[int]) -> int | None:
@@ -100,14 +125,6 @@ def entry(launch: Disassembly, addresses: Iterable[int]) -> int | None:
     while launch.sass_by_pc(lowest - INSTRUCTION_BYTES) not in ("", None, "N/A"):
         lowest -= INSTRUCTION_BYTES
     return lowest
-
-
-def listing(launch: Disassembly, base: int) -> Listing:
-    """The whole function that starts at ``base``."""
-    made = Listing(base)
-    made.add_run(launch, base)
-    made.sha256 = hashlib.sha256("\n".join(made.sass.values()).encode()).hexdigest()
-    return made
 
 
 def _relative(text: str, base: int, start: int, end: int) -> str:

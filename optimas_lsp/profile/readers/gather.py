@@ -108,7 +108,7 @@ class Gathering:
     """The tables of one slice; every launch adds to them."""
 
     device: Device = Device(name="unknown", compute_capability=(0, 0))  # noqa: RUF009 - frozen
-    metrics: dict[str, MetricInfo] = field(default_factory=dict)
+    metrics: list[MetricInfo] = field(default_factory=list)
     rows: list[list[float | None]] = field(default_factory=list)
     launches: list[tuple[Launch, str]] = field(default_factory=list)
     """Each launch with the key of its kernel in ``kernels``."""
@@ -117,10 +117,15 @@ class Gathering:
     kernels: dict[str, KernelSums] = field(default_factory=dict)
     modules: dict[str, Source] = field(default_factory=dict)
     notes: set[Note] = field(default_factory=set)
+    _columns: dict[str, int] = field(default_factory=dict)
 
-    def describe(self, name: str, metric: Described) -> None:
-        """Add a counter to the table of counters."""
-        self.metrics[name] = MetricInfo(name=name, unit=metric.unit() or "", description=metric.description() or "")
+    def column(self, name: str, metric: Described) -> int:
+        """Column of a counter in ``rows``; one met for the first time is described."""
+        at = self._columns.get(name)
+        if at is None:
+            at = self._columns[name] = len(self.metrics)
+            self.metrics.append(MetricInfo(name=name, unit=metric.unit() or "", description=metric.description() or ""))
+        return at
 
     def rule(self, found: RuleResult) -> int:
         """Index of a rule result, each kept once."""
@@ -151,7 +156,7 @@ class Gathering:
             report_bytes=size,
             tool=tool,
             device=self.device,
-            metrics=tuple(self.metrics.values()),
+            metrics=tuple(self.metrics),
             reasons=tuple(reason_at),
             files=tuple(SourceFile(path=path, text=text) for path, text in self.files.items()),
             rules=tuple(self.rules),

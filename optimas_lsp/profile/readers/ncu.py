@@ -16,8 +16,9 @@ from typing import Any, Literal
 from optimas_lsp import __version__
 from optimas_lsp.profile.job import Job
 from optimas_lsp.profile.model import Device, Launch, Note, Profile, Tool
-from optimas_lsp.profile.readers.code import Listing, entry, listing
+from optimas_lsp.profile.readers.code import Listing, entry, from_cubin, from_listing
 from optimas_lsp.profile.readers.container import Source, open_container
+from optimas_lsp.profile.readers.elf import code_of
 from optimas_lsp.profile.readers.gather import Gathering, KernelSums, Names
 from optimas_lsp.profile.readers.native import is_newer, load, native, reader_version
 from optimas_lsp.profile.readers.rules import rule_result
@@ -54,14 +55,26 @@ class Reader:
         self._roles: dict[str, Role] = {}
         self._digests: dict[int, str] = {}
         self._all = Gathering()
+        self._results = self._container.results
+        self._start = 0
+        self._first: dict[str, int] = {}
+        for at, result in enumerate(self._results):
+            self._first.setdefault(result.mangled, at)
 
     @property
     def launches(self) -> int:
         """How many results the report holds."""
         return len(self._places)
 
-    def read(self, start: int, stop: int, progress: Callable[[int, bool], None]) -> Profile:
-        """The profile of results ``start`` to ``stop`` (exclusive); ``progress`` is told (read so far, last?)."""
+    def read(
+        self, start: int, stop: int, progress: Callable[[int, bool], None], full: Callable[[], bool]
+    ) -> tuple[Profile, int]:
+        """The profile of results ``start`` to ``stop`` (exclusive), and the result it reached.
+
+        ``progress`` is told (read so far, last?). When ``full`` says so after a launch, the rest is left unread.
+        """
+        self._all = Gathering()
+        self._start = start
         for index in range(start, stop):
             section, at = self._places[index]
             action = section.action_by_idx(at)
@@ -69,32 +82,35 @@ class Reader:
                 self._launch(index, action)
             else:
                 self._all.notes.add(_NOT_KERNELS)
-            progress(index - start + 1, index + 1 == stop)
+            last = index + 1 == stop or full()
+            progress(index - start + 1, last)
+            if last:
+                stop = index + 1
+                break
         tool = Tool(name="ncu", version=self._container.ncu_version)
         if is_newer(tool.version, reader_version()):
             self._all.notes.add(_newer(tool.version))
         job = self._job
-        return self._all.freeze(name=job.name, sha256=job.sha256, size=job.size, tool=tool, distiller=__version__)
+        part = self._all.freeze(name=job.name, sha256=job.sha256, size=job.size, tool=tool, distiller=__version__)
+        return part, stop
 
     def _launch(self, index: int, action: Any) -> None:
         metrics: dict[str, Any] = {}
         by_role: dict[Role, dict[str, Any]] = {"stall": {}, "per-instruction": {}, "attribute": {}}
         row: list[float | None] = [None] * len(self._all.metrics)
-        # One pass over the two thousand names; the order of the table of counters is the order of discovery.
-        places = {name: at for at, name in enumerate(self._all.metrics)}
-        for name in action.metric_names():
+        for name in action.metric_names():  # two thousand names: one pass, one look-up each
             role = self._roles.get(name)
             if role == "none" or (role == "attribute" and self._all.launches):
                 continue
             metric = metrics[name] = action.metric_by_name(name)
             if role is None:
                 role = self._roles[name] = self._role(name, metric)
-                if role in ("counter", "per-instruction"):
-                    places[name] = len(places)
-                    self._all.describe(name, metric)
+            if role in ("counter", "per-instruction"):
+                at = self._all.column(name, metric)
+                if at == len(row):
                     row.append(None)
-            if role in ("counter", "per-instruction") and metric.has_value():
-                row[places[name]] = _finite(metric.as_double())
+                if metric.has_value():
+                    row[at] = _finite(metric.as_double())
             if role not in ("counter", "none"):
                 by_role[role][name] = metric
         if not self._all.launches:
@@ -109,7 +125,6 @@ class Reader:
         interval = _interval_ns(metrics)
         kernel.intervals_ns += [interval] if interval is not None else []
         rules = (rule_result(item, self._severities, self._speedups) for item in action.rule_results())
-        results = self._container.results
         launch = Launch(
             index=index,
             kernel=0,
@@ -120,7 +135,7 @@ class Reader:
             rules=tuple(self._all.rule(item) for item in rules if item is not None),
             samples_total=every,
             samples_not_issued=idle,
-            process=results[index].process if self._in_order(index, names) else "",
+            process=self._results[index].process if self._in_order(index, names) else "",
             stream=_first(metrics, "launch__stream_id"),
         )
         self._all.launches.append((launch, key))
@@ -147,8 +162,7 @@ class Reader:
         return Names(mangled, demangled or mangled, base or demangled or mangled)
 
     def _in_order(self, index: int, names: Names) -> bool:
-        results = self._container.results
-        return len(results) == len(self._places) and results[index].mangled == names.mangled
+        return len(self._results) == len(self._places) and self._results[index].mangled == names.mangled
 
     def _kernel(
         self, index: int, action: Any, metrics: dict[str, Any], names: Names, by_role: dict[Role, dict[str, Any]]
@@ -168,7 +182,7 @@ class Reader:
         key = f"{names.mangled} {digest or base or index}"
         known = self._all.kernels.get(key)
         if known is None:
-            code = listing(action, base) if base is not None else Listing(0)
+            code = self._code(index, action, names, source, base)
             code.module = digest or None
             known = self._all.kernels[key] = KernelSums(names, code)
             self._all.add_files(dict(action.source_files()))
@@ -176,6 +190,18 @@ class Reader:
                 self._all.modules[digest] = source
         known.listing.base = base or 0
         return key, known
+
+    def _code(self, index: int, action: Any, names: Names, source: Source | None, base: int | None) -> Listing:
+        if base is None:
+            return Listing(0)
+        code = code_of(source.elf, names.mangled) if source else None
+        if source is None or code is None:
+            return from_listing(action, base)
+        # Disassembling costs a process 0.4 s however little is asked for, so only one slice does it: the one with the
+        # kernel's first launch. Merging puts its text and lines where the others have none.
+        first = self._first.get(names.mangled) if self._in_order(index, names) else None
+        elsewhere = first is not None and first < self._start and self._results[first].reference == source.reference
+        return from_cubin(action, base, code, resolve=not elsewhere)
 
     def _digest(self, source: Source) -> str:
         """SHA-256 of a cubin, computed once."""
