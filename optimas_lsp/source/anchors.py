@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
@@ -38,9 +38,20 @@ FEW = 64
 _UNKNOWN = re.compile(r"[^\x00-\x7f]+")
 
 
-def digest(line: str) -> str:
-    """The fingerprint of a line as the distilled form keeps it: first 8 hex digits of SHA-256 of its UTF-8 text."""
-    return hashlib.sha256(line.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+def digest(line: str | bytes) -> str:
+    """The fingerprint of a line as the distilled form keeps it: first 8 hex digits of SHA-256 of its bytes (UTF-8)."""
+    data = line.encode("utf-8", "surrogatepass") if isinstance(line, str) else line
+    return hashlib.sha256(data).hexdigest()[:8]
+
+
+def _digests(line: str) -> Iterator[str]:
+    """Digests of the bytes that ``line`` may have been when it was measured, the likeliest first."""
+    yield digest(line)
+    if line.endswith(tuple(BLANKS)):
+        yield digest(line.rstrip(BLANKS))
+    if not line.isascii():
+        yield digest(line.encode("latin-1", "replace"))
+    yield digest("\ufeff" + line)
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,8 +99,7 @@ class Measured:
     def key(self, line: str) -> str:
         """What a line of today is compared by."""
         if self.digests:
-            whole = digest(line)
-            return whole if whole in self.places else digest(line.rstrip(BLANKS))
+            return next((key for key in _digests(line) if key in self.places), "")
         line = line.rstrip(BLANKS)
         return _UNKNOWN.sub("\ufffd", line) if self.lossy and not line.isascii() else line
 

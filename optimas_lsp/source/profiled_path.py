@@ -15,6 +15,7 @@ from dataclasses import dataclass
 LONGEST = 4096
 """Longest path looked at, in characters."""
 
+_ESCAPED = re.compile("[\udc80-\udcff]")
 _DRIVE = re.compile(r"^[A-Za-z]:(?=[\\/]|$)")
 
 
@@ -71,9 +72,12 @@ class ProfiledPath:
 
 
 def plain(part: str, *, fold: bool) -> str:
-    """``part`` in the one form of its characters that is compared, ignoring case where ``fold``."""
+    """``part`` in the one form of its characters that is compared, ignoring case where ``fold``.
+
+    Bytes that are no UTF-8 count as U+FFFD: a profile keeps no others, so only the content can tell such names apart.
+    """
     if not part.isascii():
-        part = unicodedata.normalize("NFC", part)
+        part = _ESCAPED.sub("\ufffd", unicodedata.normalize("NFC", part))
     return part.casefold() if fold else part
 
 

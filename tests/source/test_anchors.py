@@ -140,6 +140,14 @@ def test_digests_serve_where_there_is_no_text() -> None:
     assert typed(anchors, (5, 4), (5, 5), "d").today(4) is None
 
 
+def test_digests_of_latin_1_bytes_and_of_a_byte_order_mark_are_recognised() -> None:
+    text = KERNEL.replace("int i =", "/* Größe */ int i =")
+    for data in (text.encode("latin-1"), text.encode("utf-8-sig")):
+        measured = Measured.of(SourceFile(path="k.cu", line_digests=tuple(map(digest, data.split(b"\n")))))
+        assert measured is not None
+        assert not align(measured, SourceText.of(text)).stale
+
+
 def test_without_text_and_digests_the_file_is_assumed_and_says_so() -> None:
     assert Measured.of(SourceFile(path="/p/k.cu")) is None
     text = SourceText.of(KERNEL)

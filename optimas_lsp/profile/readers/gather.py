@@ -103,6 +103,24 @@ class KernelSums:
         )
 
 
+def readable(text: str) -> str:
+    """``text`` without surrogate escapes, which JSON cannot carry: a source that is not UTF-8 is read as latin-1."""
+    if text.isascii():
+        return text
+    try:
+        data = text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "replace").decode("utf-8")
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        return data.decode("latin-1")
+
+
+def _named(path: str) -> str:
+    return path if path.isascii() else path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
 @dataclass
 class Gathering:
     """The tables of one slice; every launch adds to them."""
@@ -134,7 +152,7 @@ class Gathering:
     def add_files(self, texts: dict[str, str]) -> None:
         """Add source files; of two texts of one path the greater is kept, as when slices are merged."""
         for path, text in texts.items():
-            self.files[path] = max(text or "", self.files.get(path) or "") or None
+            self.files[path] = max(readable(text or ""), self.files.get(path) or "") or None
 
     def freeze(self, *, name: str, sha256: str, size: int, tool: Tool, distiller: str) -> Profile:
         """The slice as a Profile in canonical order."""
@@ -158,7 +176,7 @@ class Gathering:
             device=self.device,
             metrics=tuple(self.metrics),
             reasons=tuple(reason_at),
-            files=tuple(SourceFile(path=path, text=text) for path, text in self.files.items()),
+            files=tuple(SourceFile(path=_named(path), text=text) for path, text in self.files.items()),
             rules=tuple(self.rules),
             kernels=tuple(kernel.freeze(file_at, reason_at) for kernel in self.kernels.values()),
             launches=tuple(

@@ -185,7 +185,7 @@ class Reader:
             code = self._code(index, action, names, source, base)
             code.module = digest or None
             known = self._all.kernels[key] = KernelSums(names, code)
-            self._all.add_files(dict(action.source_files()))
+            self._all.add_files(dict(action.source_files().items()))
             if source is not None and source.elf:
                 self._all.modules[digest] = source
         known.listing.base = base or 0
