@@ -40,30 +40,37 @@ def demo(
     from optimas_lsp.cli.editor import Editor
     from optimas_lsp.report.text import console
 
-    folder, source = _sample(sample)
+    folder, sources = _sample(sample)
     target = console()
-    text = source.read_text("utf-8")
     with Editor([sys.executable, "-m", "optimas_lsp"], folder) as editor:
         editor.start(timeout)
-        uri = editor.open(source, LANGUAGES[source.suffix], text)
-        found = sorted(editor.wait_for_diagnostics(uri, timeout), key=_cost)
-        lenses = _lenses(editor, uri, timeout)
-        hottest = found[0]
-        where = {"textDocument": {"uri": uri}, "position": hottest["range"]["start"]}
+        uris = [editor.open(path, LANGUAGES[path.suffix], path.read_text("utf-8")) for path in sources]
+        editor.wait_for_diagnostics(timeout)
+        lenses = [_lenses(editor, uri, timeout) for uri in uris]
+        found = [editor.diagnostics.get(uri, []) for uri in uris]
+        hottest, at = min(
+            ((item, at) for at, items in enumerate(found) for item in items), key=lambda each: _cost(each[0])
+        )
+        where = {"textDocument": {"uri": uris[at]}, "position": hottest["range"]["start"]}
         hover = cast("dict[str, Any] | None", editor.request("textDocument/hover", where, timeout))
         status = editor.stop(timeout)
-    _print_source(target, source, text, found, lenses)
-    _heading(target, f"Hover on line {hottest['range']['start']['line'] + 1}")
+    for path, items, titles in zip(sources, found, lenses, strict=True):
+        if items or titles:
+            _print_source(target, path, path.read_text("utf-8"), items, titles)
+    _heading(target, f"Hover on {sources[at].name}, line {hottest['range']['start']['line'] + 1}")
     _markdown(target, _hover_text(hover))
     _heading(target, "In your editor")
     report = next(iter(sorted(folder.glob("profile.ncu-rep*"))), folder / "profile.ncu-rep")
-    _markdown(target, HOW_TO_SEE_IT.format(folder=_short(folder), file=source.name, report=_short(report)))
+    _markdown(target, HOW_TO_SEE_IT.format(folder=_short(folder), file=sources[0].name, report=_short(report)))
     if status != 0:
         raise typer.Exit(1)
 
 
-def _sample(name: str) -> tuple[Path, Path]:
-    """The sample's folder and main source file; raises SourceError when this is no checkout or has no such sample."""
+def _sample(name: str) -> tuple[Path, list[Path]]:
+    """The sample's folder and source files, the main one first.
+
+    Raises SourceError when this is no checkout or has no such sample.
+    """
     import optimas_lsp
 
     samples = Path(optimas_lsp.__file__).resolve().parent.parent / "samples"
@@ -72,18 +79,19 @@ def _sample(name: str) -> tuple[Path, Path]:
     if not samples.is_dir():
         raise SourceError("the samples are only in a checkout", remedy="clone the repository and run make demo there")
     folder = samples / name
-    sources = [folder / f"{name}{suffix}" for suffix in LANGUAGES if (folder / f"{name}{suffix}").is_file()]
+    sources = sorted(path for path in folder.glob("*") if path.suffix in LANGUAGES)
     if not sources:
         names = sorted(each.name for each in samples.iterdir() if (each / "optimas.toml").is_file())
         raise SourceError(f"there is no sample '{name}'", remedy=f"choose one of: {', '.join(names)}")
-    return folder, sources[0]
+    return folder, sorted(sources, key=lambda path: (path.stem != name, path.name))
 
 
-def _cost(diagnostic: dict[str, Any]) -> tuple[int, float]:
-    """Sort key: the most severe first, then the greatest share of samples."""
-    data = diagnostic.get("data")
-    share = cast("dict[str, Any]", data).get("share", 0.0) if isinstance(data, dict) else 0.0
-    return (diagnostic.get("severity", 1), -float(share))
+def _cost(diagnostic: dict[str, Any]) -> tuple[int, int]:
+    """Sort key: the most severe first, then the lowest number of its evidence (PC-1 before PC-2)."""
+    data = cast("dict[str, Any]", diagnostic.get("data") or {})
+    ids = cast("list[str]", data.get("evidence", []))
+    numbers = [int(each.rpartition("-")[2]) for each in ids]
+    return (diagnostic.get("severity", 1), min(numbers, default=0))
 
 
 def _lenses(editor: Editor, uri: str, timeout: float) -> dict[int, list[str]]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import queue
 import subprocess
 import threading
@@ -16,6 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self, cast
 
+import optimas_lsp
 from optimas_lsp.errors import WorkerError
 
 Message = dict[str, Any]
@@ -43,7 +45,13 @@ class Editor:
     """One connection to one server; a context manager that always ends the server."""
 
     def __init__(self, command: Sequence[str], folder: Path) -> None:
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=folder)
+        # The server must be this very package, also where it runs from a checkout and is not installed.
+        here = str(Path(optimas_lsp.__file__).resolve().parent.parent)
+        paths = os.pathsep.join(each for each in (here, os.environ.get("PYTHONPATH")) if each)
+        environment = {**os.environ, "PYTHONPATH": paths}
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=folder, env=environment
+        )
         self._folder = folder
         self._inbox: queue.Queue[Message | None] = queue.Queue()
         self._last_id = 0
@@ -112,11 +120,10 @@ class Editor:
         """Send a notification."""
         self._send({"method": method, "params": params})
 
-    def wait_for_diagnostics(self, uri: str, timeout: float) -> list[Message]:
-        """The first diagnostics that are published for ``uri`` and not empty."""
-        if not self.diagnostics.get(uri):
-            self._until(lambda _: bool(self.diagnostics.get(uri)), "findings", timeout)
-        return self.diagnostics[uri]
+    def wait_for_diagnostics(self, timeout: float) -> None:
+        """Wait until any document has a diagnostic."""
+        if not any(self.diagnostics.values()):
+            self._until(lambda _: any(self.diagnostics.values()), "findings", timeout)
 
     def _until(self, wanted: Callable[[Message], bool], what: str, timeout: float) -> Message:
         deadline = time.monotonic() + timeout

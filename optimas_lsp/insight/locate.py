@@ -1,7 +1,7 @@
 """From an inline chain to the source line it is counted on and the line to show it at.
 
 A finding is *located* at the innermost frame that has a line, and *shown* at the innermost frame that the person can
-edit: a file that ``resolve`` maps into the workspace or, where no workspace is known, a file that is no library's.
+edit: a file that ``resolve`` leads to and that is no library's or, where no workspace is known, that is no library's.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Place:
 
 
 def is_library(path: str) -> bool:
-    """Whether a profiled path belongs to a toolkit, a system or an installed Python package."""
+    """Whether a path belongs to a toolkit, a system or an installed Python package, which nobody edits."""
     plain = path.replace("\\", "/")
     parts = PurePosixPath(plain).parts
     return plain.startswith(_LIBRARY_PREFIXES) or any(
@@ -72,7 +72,8 @@ class Locator:
             return False
         if self._resolve is None:
             return not is_library(self._files[frame.file].path)
-        return self.path(frame.file) is not None
+        path = self.path(frame.file)
+        return path is not None and not is_library(str(path))
 
     def place(self, chain: tuple[Frame, ...]) -> Place | Why:
         """Where a chain's samples count, or why they have no line.

@@ -186,6 +186,8 @@ def _heat(
     row.append(f"{_name(at)}:{at.line}", "blue")
     if line.shown is not None and line.shown != line.location:
         row.append(f" (in {_name(line.location)}:{line.location.line})", "dim")
+    elif line.inlined_at:
+        row.append(f" (called at {_name(line.inlined_at[0])}:{line.inlined_at[0].line})", "dim")
     source = sources.line(at)
     if source:
         row.append("  " + source)

@@ -173,3 +173,14 @@ def test_facts_are_absent_rather_than_zero() -> None:
     found = run(one_hot_line(counters={"launch__registers_per_thread": 32.0})).kernels[0]
     assert found.facts == {"registers_per_thread": 32.0}
     assert found.issue_active is None
+
+
+def test_a_library_file_that_exists_here_is_still_nobody_s_to_edit(tmp_path: Path) -> None:
+    def resolve(source: SourceFile) -> Path | None:
+        return Path(source.path) if "cub" in source.path else tmp_path / "kernel.cu"
+
+    chain = (Frame(file=LIBRARY, line=500), Frame(file=USER, line=7))
+    subject = profile(kernel([chain], [(0, "barrier", 400, 400)]))
+    [found] = analyze(subject, Settings(), report_path=REPORT, resolve=resolve).kernels[0].evidence
+    assert found.shown is not None
+    assert found.shown.path == str(tmp_path / "kernel.cu")

@@ -1,0 +1,110 @@
+"""The commands on the sample programs' real reports."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from typer.testing import CliRunner
+
+from optimas_lsp.cli.app import app
+from optimas_lsp.cli.schema import json_schema
+
+RUNNER = CliRunner()
+ROOT = Path(__file__).resolve().parents[2]
+SAMPLES = ROOT / "samples"
+
+
+def report(sample: str, stem: str = "profile") -> Path:
+    """The report of a program, packed or not."""
+    [found] = [path for path in (SAMPLES / sample).glob("*.ncu-rep*") if path.name.partition(".")[0] == stem]
+    return found
+
+
+def run(*arguments: str | Path) -> str:
+    result = RUNNER.invoke(app, [str(each) for each in arguments])
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def analyze_json(*arguments: str | Path) -> Any:
+    return json.loads(run("analyze", *arguments, "--format", "json"))
+
+
+@pytest.mark.parametrize("sample", ["accuracy", "stream", "shmem", "softmax_triton", "cub_adjacent"])
+def test_json_of_a_real_report_is_the_published_schema(sample: str) -> None:
+    found = analyze_json(report(sample), "--source", SAMPLES / sample, "--all")
+    jsonschema.Draft202012Validator(json_schema("analysis")).validate(found)
+    assert found["report"]["tool"] == "ncu"
+    assert "H200" in found["report"]["device"]
+
+
+def test_findings_are_located_in_the_workspace_that_was_given() -> None:
+    found = analyze_json(report("accuracy"), "--source", SAMPLES / "accuracy")
+    shown = [each["shown"] for kernel in found["kernels"] for each in kernel["evidence"]]
+    assert {Path(each["path"]).name for each in shown} <= {"accuracy.cu", "rank.cuh"}
+
+
+def test_a_distilled_report_says_the_same_as_the_report(tmp_path: Path) -> None:
+    whole = analyze_json(report("stream"))
+    for name in ("stream.optimas.json", "stream.optimas.json.zst"):
+        assert "less than the report" in run("distill", report("stream"), "-o", tmp_path / name)
+        distilled = analyze_json(tmp_path / name)
+        assert distilled["kernels"] == whole["kernels"]
+        assert distilled["report"]["sha256"] == whole["report"]["sha256"]
+    plain = json.loads((tmp_path / "stream.optimas.json").read_text("utf-8"))
+    jsonschema.Draft202012Validator(json_schema("profile")).validate(plain)
+
+
+def test_the_listing_of_accuracy_answers_in_its_first_lines() -> None:
+    lines = run("analyze", report("accuracy")).splitlines()
+    assert lines[2].startswith("accuracy_kernel  100.0 % of GPU time")
+    first = next(row for row in lines if "█" in row)
+    assert "outranks" in first or "score" in first
+    assert lines.index(first) < 12
+    assert any("PC-1" in row and "samples: warps wait here for" in row for row in lines)
+    assert max(map(len, lines)) <= 120
+
+
+def test_a_report_without_lines_says_why_and_what_to_do() -> None:
+    assert "-lineinfo" in run("analyze", report("accuracy", "profile-nolineinfo"))
+    assert "--section SourceCounters" in run("analyze", report("accuracy", "profile-basic"))
+
+
+def test_two_instantiations_are_told_apart_in_the_listing() -> None:
+    text = run("analyze", report("shmem"))
+    assert "mix_tiles<double>" in text
+    assert "mix_tiles<float>" in text
+
+
+def test_doctor_names_the_rule_for_every_source_of_a_report() -> None:
+    text = run("doctor", "--report", report("accuracy"), "--source", SAMPLES / "accuracy")
+    assert str(SAMPLES / "accuracy" / "accuracy.cu") in text.replace("\n", "")
+
+
+@pytest.mark.parametrize("sample", ["accuracy", "softmax_triton"])
+def test_the_demo_shows_squiggles_hover_and_lens_through_the_real_server(sample: str) -> None:
+    code = "from optimas_lsp.cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code, "demo", sample],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT,
+        timeout=100,
+    )
+    assert done.returncode == 0, done.stderr
+    rows = done.stdout.splitlines()
+    squiggle = next(at for at, row in enumerate(rows) if "~~~" in row)
+    source = rows[squiggle - 1]
+    start, end = rows[squiggle].index("~"), rows[squiggle].rindex("~") + 1
+    assert source[start:end].strip() == source[start:end] != ""
+    assert any("% of GPU time" in row for row in rows)
+    assert any("Hover on" in row for row in rows)
+    assert any("long_scoreboard" in row and "%" in row for row in rows)
+    assert "Neovim" in done.stdout
