@@ -1,9 +1,16 @@
 """Who made an instruction wait: for each stalled instruction and reason, the producers with their share of the blame.
 
 Blame of a scoreboard stall is divided over the reaching setters of the awaited barriers (``scoreboard``). A setter
-weighs as much as the path from it to the consumer is executed, discounted by the issue cycles in between (what was
-started long ago is more likely done), and by ``UNREAD`` when the consumer does not need what it produces while it does
-need another's. The other reasons follow the table in ``reasons.toml``.
+weighs as much as the path from it to the consumer is executed, times
+
+- ``L / (L + t)`` for the time t since it was issued: what was started long ago is more likely done. L is the measured
+  wait, at least ``LATENCY``. Times are measured: samples per execution, in cycles (issue cycles where none fell);
+- for a result, the probability that it asks for memory no earlier one of the awaited loads has asked for (``sectors``);
+- for an operand, the probability that no awaited access issued later ran: a unit reads operands in order, so the last
+  one's are read last, and before any result of it comes back;
+- ``UNREAD`` when the consumer does not need what it produces while it does need another's.
+
+The other reasons follow the table in ``reasons.toml``.
 """
 
 from __future__ import annotations
@@ -19,7 +26,8 @@ from optimas_lsp.profile.model import CauseEdge
 from optimas_lsp.sass.decode import Instruction
 from optimas_lsp.sass.flow import Flow
 from optimas_lsp.sass.scoreboard import Candidate, Setters
-from optimas_lsp.sass.walk import backwards
+from optimas_lsp.sass.sectors import first_to_ask
+from optimas_lsp.sass.walk import backwards, issue_cycles
 
 Kind = Literal["raw", "war", "sync", "self", "drain"]
 _Test = Callable[[Instruction], bool]
@@ -30,6 +38,9 @@ DOMINANT = 0.90
 UNREAD = 0.05
 """What a setter weighs whose result the consumer does not need, against one whose result it does."""
 
+LATENCY = {"l1tex": 400.0, "mio": 30.0}
+"""Time scale, in cycles, on which a producer of each unit is forgotten: some DRAM and shared-memory latencies."""
+
 LEAST_SHARE = 0.005
 """Producers below this share are left out; the others take their part."""
 
@@ -39,6 +50,7 @@ BARRIER_SKID = 4
 _NEAREST = 64.0
 _FENCES = frozenset({"MEMBAR", "ERRBAR", "FENCE", "CCTL", "CGAERRBAR", "UCGABAR_WAIT"})
 _BARRIERS = frozenset({"BAR", "UCGABAR_WAIT", "UCGABAR_ARV", "BARRIER"})
+_JUMPS = frozenset({"BRA", "BRX", "JMP", "JMX", "EXIT", "RET", "CALL"})
 _STORES = frozenset({"store", "reduce", "atomic"})
 _LATE_PATH = 0.75
 _LATE_SAMPLES = 0.5
@@ -83,7 +95,9 @@ class Blamer:
         self.executed = executed
         self.thread_executed = thread_executed
         self.samples = samples
-        self.setters = Setters(instructions, flow)
+        self._issue = issue_cycles(instructions)
+        self._elapsed = _elapsed(self._issue, executed, samples)
+        self.setters = Setters(instructions, flow, self._elapsed)
         self._reaching: dict[int, list[Candidate]] = {}
 
     def causes(self, consumer: int, reason: str, number: int) -> tuple[CauseEdge, ...]:
@@ -147,18 +161,44 @@ class Blamer:
         fitting = [c for c in every if self.instructions[c.producer].unit == unit]
         if not fitting:
             fitting = [c for c in every if self.instructions[c.producer].unit in ("unknown", "async")] or every
-        needed = any(c.reads for c in fitting)
+        results = any(c.kind == "raw" for c in fitting)
+        needed = results and any(c.reads for c in fitting)
+        scale = max(LATENCY.get(unit or "", LATENCY["l1tex"]), self._elapsed[consumer])
         return [
             _Weighed(
                 c.producer,
                 c.kind,
                 min(c.mass, 1.0)
                 * self._probability(c.producer)
+                * (self._first_to_ask(c, fitting) if c.kind == "raw" else self._last_to_read(c, fitting))
                 * (UNREAD if needed and not c.reads else 1.0)
-                / max(c.distance, 1.0),
+                * scale
+                / (scale + c.distance),
             )
             for c in fitting
         ]
+
+    def _last_to_read(self, candidate: Candidate, fitting: list[Candidate]) -> float:
+        """Probability that no awaited access between ``candidate`` and the consumer ran; never 0."""
+        alone = 1.0
+        for other in fitting:
+            if other.distance < candidate.distance:
+                alone *= 1.0 - min(other.mass, 1.0) * self._probability(other.producer)
+        return max(UNREAD, alone)
+
+    def _first_to_ask(self, candidate: Candidate, fitting: list[Candidate]) -> float:
+        """See ``sectors``; earlier are the loads of the same block, which all use the same registers while awaited."""
+        if len(fitting) == 1:
+            return 1.0
+        block = self.flow.blocks[self.flow.block_of[candidate.producer]]
+        base = self.instructions[candidate.producer].effects.reads
+        earlier: list[Instruction] = []
+        for at in range(candidate.producer - 1, block.first - 1, -1):
+            if self.instructions[at].effects.writes & base:
+                break
+            if any(c.producer == at and c.kind == "raw" for c in fitting) and self.instructions[at].guard is None:
+                earlier.append(self.instructions[at])
+        return first_to_ask(self.instructions[candidate.producer], earlier)
 
     def _probability(self, producer: int) -> float:
         """How likely a guarded instruction really ran where the path passed it; never 0, since it may still stall."""
@@ -169,6 +209,8 @@ class Blamer:
 
     def _producer(self, consumer: int) -> list[_Weighed]:
         """The nearest producer of a register ``consumer`` reads, on each path; else the instruction issued before."""
+        if self._behind_a_taken_branch(consumer):
+            return [_Weighed(consumer - 1, "self", 1.0)]
         wanted = self.instructions[consumer].effects
         found: dict[int, float] = {}
 
@@ -179,10 +221,16 @@ class Blamer:
                 return None
             return live, left
 
-        backwards(self.flow, self.instructions, consumer, visit, live=wanted.reads, farthest=_NEAREST)
+        backwards(self.flow, self.instructions, consumer, visit, cost=self._issue, live=wanted.reads, farthest=_NEAREST)
         if not found and consumer > self.flow.blocks[self.flow.block_of[consumer]].first:
             found = {consumer - 1: 1.0}
         return [_Weighed(at, "raw", mass) for at, mass in found.items()]
+
+    def _behind_a_taken_branch(self, consumer: int) -> bool:
+        """Whether samples here are of the branch before: a warp that jumps is seen at the next address for a while."""
+        if consumer == 0 or self.instructions[consumer - 1].base not in _JUMPS:
+            return False
+        return self.executed is not None and self.executed[consumer] < 0.5 * self.executed[consumer - 1]
 
     def _preceding(self, consumer: int, bases: frozenset[str]) -> list[_Weighed]:
         for at in range(consumer, max(-1, consumer - BARRIER_SKID - 1), -1):
@@ -204,7 +252,7 @@ class Blamer:
                 left = left or int(distance + run)
             return live, left
 
-        backwards(self.flow, self.instructions, consumer, visit, live=0, farthest=farthest)
+        backwards(self.flow, self.instructions, consumer, visit, cost=self._issue, live=0, farthest=farthest)
         return [_Weighed(at, kind, weight) for at, weight in found.items()]
 
     def _drain(self, consumer: int) -> list[_Weighed]:
@@ -250,7 +298,7 @@ class Blamer:
                 )
             return live, left
 
-        backwards(self.flow, self.instructions, barrier, visit, live=0)
+        backwards(self.flow, self.instructions, barrier, visit, cost=self._issue, live=0)
         waiting.pop(barrier, None)
         total = sum(waiting.values())
         late = {at: n for at, n in waiting.items() if executed[at] <= _LATE_PATH * executed[barrier]}
@@ -259,6 +307,21 @@ class Blamer:
         slowest = max(late, key=lambda at: (late[at], -at))
         part = sum(late.values()) / total
         return [_Weighed(slowest, "sync", part), _Weighed(barrier, "sync", max(1 - part, 1e-9))]
+
+
+def _elapsed(issue: Sequence[float], executed: Sequence[int] | None, samples: dict[int, dict[str, int]]) -> list[float]:
+    """Cycles a warp spends at each instruction: its samples per execution, scaled so that issuing takes one cycle."""
+    if executed is None:
+        return list(issue)
+    issued = sum(stalls.get("selected", 0) for stalls in samples.values())
+    total = sum(executed)
+    if not issued or not total:
+        return list(issue)
+    per_cycle = issued / total
+    return [
+        max(cycles, sum(samples[at].values()) / executed[at] / per_cycle) if at in samples and executed[at] else cycles
+        for at, cycles in enumerate(issue)
+    ]
 
 
 def _is_store(instruction: Instruction) -> bool:

@@ -93,7 +93,7 @@ def _whole(column: Sequence[int] | None, places: list[int], count: int) -> list[
         return None
     spread = [0] * count
     for place, value in zip(places, column, strict=True):
-        if place < count:
+        if 0 <= place < count:
             spread[place] = value
     return spread
 
@@ -112,7 +112,7 @@ def _chains(
     index_of: dict[tuple[Frame, ...], int] = {}
     column: list[int] = []
     for place in places:
-        frames = finder.at(place) if place < len(machine.instructions) else ()
+        frames = finder.at(place) if 0 <= place < len(machine.instructions) else ()
         column.append(index_of.setdefault(frames, len(index_of)) if frames else -1)
     return (
         kernel.code.model_copy(update={"chain": tuple(column), "chains": tuple(index_of), "chains_from": "cubin"}),
@@ -127,7 +127,7 @@ def _causes(profile: Profile, kernel: Kernel, machine: Machine, flow: Flow, plac
     numbers = {name: number for number, name in enumerate(profile.reasons)}
     columns = zip(kernel.samples.instruction, kernel.samples.reason, kernel.samples.all_, strict=True)
     for column, reason, number in columns:
-        if places[column] < count:
+        if 0 <= places[column] < count:
             samples.setdefault(places[column], {})[profile.reasons[reason]] = number
     blamer = Blamer(
         machine.instructions,

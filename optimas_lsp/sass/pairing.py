@@ -45,6 +45,7 @@ def pair(kernel: Kernel, cubins: Sequence[Cubin]) -> Machine:
     if not cubins:
         raise CubinError("the report holds no machine code")
     named = [(cubin, cubin.sections[kernel.mangled]) for cubin in cubins if kernel.mangled in cubin.sections]
+    named.sort(key=lambda pair: pair[0].sha256 != kernel.code.module)
     if not named:
         raise CubinError("the machine code in the report has no function of this name")
     complaints: list[str] = []
@@ -62,22 +63,18 @@ def pair(kernel: Kernel, cubins: Sequence[Cubin]) -> Machine:
 def _match(kernel: Kernel, cubin: Cubin, section: Section) -> Machine:
     symbol = next((symbol for symbol in section.symbols if symbol.name == section.name), None)
     first = (symbol.start if symbol is not None else 0) // INSTRUCTION_BYTES
-    if any(offset % INSTRUCTION_BYTES or offset < 0 for offset in kernel.code.offset):
-        raise CubinError("the report's instructions do not lie where this architecture puts them")
-    reported = [printed(text) for text in kernel.code.sass]
+    reported = _reported(kernel, len(section.code) // INSTRUCTION_BYTES - first)
     by = "disassembler"
     try:
         rows = disassembler.print_section(cubin, section)
     except CubinError:
-        rows = _from_report(kernel, section, reported, first)
+        rows = _from_report(section, reported, first)
         by = "report"
     instructions = _decode(rows, section.code, cubin.architecture)
-    agree = 0
-    for offset, row in zip(kernel.code.offset, reported, strict=True):
-        index = first + offset // INSTRUCTION_BYTES
-        if index < len(instructions):
-            decoded = instructions[index]
-            agree += decoded.opcode == row.opcode and decoded.guard == row.guard
+    agree = sum(
+        instructions[first + index].opcode == row.opcode and instructions[first + index].guard == row.guard
+        for index, row in reported.items()
+    )
     if agree < MATCH * len(reported):
         raise CubinError(
             f"the machine code in the report is not the code that ran: {agree} of {len(reported)} instructions agree"
@@ -86,26 +83,38 @@ def _match(kernel: Kernel, cubin: Cubin, section: Section) -> Machine:
     return Machine(section, cubin.architecture, instructions, first, table, why, by)
 
 
+def _reported(kernel: Kernel, count: int) -> dict[int, Printed]:
+    """The report's printed instructions that can lie in a section of ``count``, by position behind the kernel's entry.
+
+    A report also lists functions outside the kernel's section that samples fell into; those are not looked at here.
+    """
+    if any(offset % INSTRUCTION_BYTES for offset in kernel.code.offset):
+        raise CubinError("the report's instructions do not lie where this architecture puts them")
+    found: dict[int, Printed] = {}
+    for offset, text in zip(kernel.code.offset, kernel.code.sass, strict=True):
+        if 0 <= offset < count * INSTRUCTION_BYTES and text not in ("", "N/A"):
+            found[offset // INSTRUCTION_BYTES] = printed(text)
+    if len(found) * 2 < sum(offset >= 0 for offset in kernel.code.offset):
+        raise CubinError("the machine code in the report is shorter than the code that ran")
+    return found
+
+
 @lru_cache(maxsize=64)
 def _decode(rows: tuple[Printed, ...], code: bytes, architecture: int) -> tuple[Instruction, ...]:
     return decode(rows, code, architecture)
 
 
-def _from_report(kernel: Kernel, section: Section, reported: list[Printed], first: int) -> tuple[Printed, ...]:
+def _from_report(section: Section, reported: dict[int, Printed], first: int) -> tuple[Printed, ...]:
     """The report's own printed instructions as the section's, for architectures the disassembler no longer reads.
 
     Nothing but the encodings can be checked then: equal opcode bits must come with equal opcodes.
     """
-    count = len(section.code) // INSTRUCTION_BYTES
-    rows = [Printed(None, "NOP", "")] * count
+    rows = [Printed(None, "NOP", "")] * (len(section.code) // INSTRUCTION_BYTES)
     opcode_of: dict[int, str] = {}
     clashes = 0
-    for offset, row in zip(kernel.code.offset, reported, strict=True):
-        index = first + offset // INSTRUCTION_BYTES
-        if index >= count:
-            raise CubinError("the machine code in the report is shorter than the code that ran")
-        rows[index] = row
-        at = index * INSTRUCTION_BYTES
+    for index, row in reported.items():
+        rows[first + index] = row
+        at = (first + index) * INSTRUCTION_BYTES
         bits = int.from_bytes(section.code[at : at + 2], "little") & 0x1FF
         clashes += opcode_of.setdefault(bits, _family(row.opcode)) != _family(row.opcode)
     if clashes > (1 - MATCH) * len(reported):

@@ -23,8 +23,8 @@ NEVER = ("@!PT", "@!UPT")
 class Candidate:
     """One setter that may have been waited for.
 
-    ``mass`` is the probability that the path to the consumer came through it, ``distance`` the mass-weighted issue
-    cycles between, ``reads`` whether the consumer needs its result (or, for ``war``, overwrites its operand).
+    ``mass`` is the probability that the path to the consumer came through it, ``distance`` the mass-weighted cycles
+    between, ``reads`` whether the consumer needs its result (or, for ``war``, overwrites its operand).
     """
 
     producer: int
@@ -37,7 +37,8 @@ class Candidate:
 class Setters:
     """Which instructions set which barrier, with in-order producers that rely on a later one's barrier filled in."""
 
-    def __init__(self, instructions: Sequence[Instruction], flow: Flow) -> None:
+    def __init__(self, instructions: Sequence[Instruction], flow: Flow, cost: Sequence[float]) -> None:
+        self.cost = cost
         self.instructions = instructions
         self.flow = flow
         self.writes: list[int | None] = [i.control.write for i in instructions]
@@ -92,7 +93,7 @@ class Setters:
                 return None
             return live & ~effects.writes if self.instructions[at].guard is None else live, left
 
-        backwards(self.flow, self.instructions, consumer, visit, live=wanted.reads)
+        backwards(self.flow, self.instructions, consumer, visit, cost=self.cost, live=wanted.reads)
 
     def _groups(self, consumer: int, barrier: int, younger: int, found: dict[tuple[int, str], Candidate]) -> None:
         """``DEPBAR.LE SBn, k``: all but the k youngest groups must be done; the youngest of those is waited for.
@@ -116,7 +117,7 @@ class Setters:
             _add(found, at, "raw", mass, distance, reads=True)
             return None
 
-        backwards(self.flow, self.instructions, consumer, visit, live=0, left=younger)
+        backwards(self.flow, self.instructions, consumer, visit, cost=self.cost, live=0, left=younger)
 
 
 def _waits(instruction: Instruction) -> int:

@@ -19,6 +19,8 @@ MOST_STATES = 600
 """Blocks looked at in one walk, counting repeats; the mass left then is too thin to matter."""
 
 LEAST_MASS = 1e-3
+"""Below this probability a block is not visited again."""
+
 _DEEPEST_CALL = 6
 
 Visit = Callable[[int, float, float, int, int], tuple[int, int] | None]
@@ -39,18 +41,22 @@ def backwards(
     start: int,
     visit: Visit,
     *,
+    cost: Sequence[float],
     live: int,
     left: int = 0,
     farthest: float = float("inf"),
 ) -> None:
     """Visit what ran before instruction ``start``, nearest first on each path.
 
-    Distance is in issue cycles: the stall counts on the way, at least 1 an instruction. ``live`` and ``left`` are the
-    visitor's first state; paths longer than ``farthest`` are given up.
+    ``cost`` is what each instruction adds to the distance, in cycles: the distance of an instruction is the time from
+    its issue to ``start``, at least its own stall count. ``live`` and ``left`` are the visitor's first state; paths
+    longer than ``farthest`` are given up. Every block that can be reached is visited once however rarely it was taken;
+    again only with more than ``LEAST_MASS``.
     """
     block = flow.blocks[flow.block_of[start]]
     queue: deque[tuple[int, int, tuple[int, ...], int]] = deque()
     pending: dict[tuple[int, int, tuple[int, ...], int], _Pending] = {}
+    seen: set[tuple[int, int, tuple[int, ...], int]] = set()
     states = 0
     first = (block.index, start, (), left)
     pending[first] = _Pending(1.0, 0.0, live)
@@ -63,8 +69,8 @@ def backwards(
         live, distance = here.live, here.distance
         state: tuple[int, int] | None = (live, left)
         for at in range(end - 1, flow.blocks[index].first - 1, -1):
-            distance += max(1, instructions[at].control.stall)
-            state = visit(at, here.mass, distance, *state)
+            state = visit(at, here.mass, distance + max(1, instructions[at].control.stall), *state)
+            distance += cost[at]
             if state is None or distance > farthest:
                 state = None
                 break
@@ -72,9 +78,10 @@ def backwards(
             continue
         for edge, share, stack in _into(flow, index, calls):
             mass = here.mass * share
-            if mass < LEAST_MASS:
-                continue
             source = (edge.source, flow.blocks[edge.source].end, stack, state[1])
+            if mass < LEAST_MASS and source in seen:
+                continue
+            seen.add(source)
             known = pending.get(source)
             if known is None:
                 pending[source] = _Pending(mass, distance, state[0])
@@ -84,6 +91,11 @@ def backwards(
                 known.distance = (known.distance * known.mass + distance * mass) / total
                 known.mass = total
                 known.live |= state[0]
+
+
+def issue_cycles(instructions: Sequence[Instruction]) -> list[float]:
+    """The least time each instruction takes: its stall count, at least 1 cycle."""
+    return [float(max(1, instruction.control.stall)) for instruction in instructions]
 
 
 def _into(flow: Flow, index: int, calls: tuple[int, ...]) -> list[tuple[Edge, float, tuple[int, ...]]]:
