@@ -12,7 +12,6 @@ import hashlib
 import mmap
 import re
 import struct
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -21,6 +20,7 @@ from optimas_lsp.errors import ReportError
 from optimas_lsp.profile.readers.wire import DamagedError, first_int, first_text, message
 
 MAGIC = b"NVR\0"
+UNKNOWN = "unknown"
 KNOWN_VERSION = 7
 """Version in the file header of ncu 2025.3; the native reader refuses smaller ones."""
 
@@ -28,13 +28,16 @@ _ELF = b"\x7fELF"
 _TOOL_VERSION = re.compile(r"\d+(?:\.\d+){1,2}")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False)
 class Source:
-    """One embedded module: its cubin and the absolute address each of its functions was loaded at."""
+    """One embedded module: its cubin and the absolute address each of its functions was loaded at.
 
-    reference: int
+    A report adds to a module as it meets more of its functions; ``reference`` names it within its process.
+    """
+
+    reference: tuple[bytes, int]
     elf: memoryview
-    functions: tuple[tuple[str, int], ...]
+    functions: dict[str, int]
 
     @property
     def sha256(self) -> str:
@@ -47,7 +50,13 @@ class Result:
     """One kernel launch as it lies in the file."""
 
     data: memoryview
-    process: str
+    owner: bytes
+    """The process that launched it, as the file describes it."""
+
+    @property
+    def process(self) -> str:
+        """Name of that process."""
+        return first_text(memoryview(self.owner), 3)
 
     @property
     def mangled(self) -> str:
@@ -55,9 +64,9 @@ class Result:
         return first_text(self.data, 5)
 
     @property
-    def reference(self) -> int | None:
+    def reference(self) -> tuple[bytes, int] | None:
         """Which :class:`Source` the kernel came from; reads the whole message."""
-        return next((first_int(found, 1) for found in message(self.data, 15)), None)
+        return next(((self.owner, first_int(found, 1) or 0) for found in message(self.data, 15)), None)
 
 
 @dataclass(frozen=True)
@@ -75,13 +84,13 @@ class Container:
         """Version of the profiler that wrote the report, e.g. ``2025.3.1``; ``unknown`` when it does not say."""
         said = next((text for name, text in self.tools.items() if name.startswith("Nsight Compute")), "")
         found = _TOOL_VERSION.search(said)
-        return found[0] if found else "unknown"
+        return found[0] if found else UNKNOWN
 
     @cached_property
     def _loaded(self) -> dict[tuple[str, int], list[Source]]:
         places: dict[tuple[str, int], list[Source]] = {}
         for source in self.sources:
-            for place in source.functions:
+            for place in source.functions.items():
                 places.setdefault(place, []).append(source)
         return places
 
@@ -120,7 +129,7 @@ def open_container(path: Path) -> Container:
         walk.run()
     except DamagedError as error:
         damage = str(error)
-    return Container(walk.version, walk.tools, tuple(walk.results), tuple(walk.sources), damage)
+    return Container(walk.version, walk.tools, tuple(walk.results), tuple(walk.sources.values()), damage)
 
 
 class _Walk:
@@ -132,23 +141,33 @@ class _Walk:
         self.version = 0
         self.tools: dict[str, str] = {}
         self.results: list[Result] = []
-        self.sources: list[Source] = []
+        self.sources: dict[tuple[bytes, int], Source] = {}
 
     def run(self) -> None:
         """Walk to the end of the file; raises DamagedError at the first flaw."""
         self.version = first_int(self._next(), 1) or 0
         while self._at < len(self._data):
             block = self._next()
-            process = next((first_text(found, 3) for found in message(block, 6)), "")
+            owner = next((bytes(found) for found in message(block, 6)), b"")
             for details in message(block, 3):
                 self.tools.update((first_text(found, 1), first_text(found, 2)) for found in message(details, 8))
             for _ in range(first_int(block, 1) or 0):
-                self.sources.append(_source(self._next()))
+                self._add_source(self._next(), owner)
             for _ in range(first_int(block, 2) or 0):
-                self.results.append(Result(self._next(), process))
+                self.results.append(Result(self._next(), owner))
             for others in (7, 8, 9, 10):  # ranges, command lists, graphs: nothing in them is ours
                 for _ in range(first_int(block, others) or 0):
                     self._next()
+
+    def _add_source(self, body: memoryview, owner: bytes) -> None:
+        reference = owner, first_int(body, 1) or 0
+        source = self.sources.setdefault(reference, Source(reference, body[:0], {}))
+        for elf in message(body, 4):
+            if bytes(elf[:4]) == _ELF:
+                source.elf = elf
+        for table in message(body, 9):
+            for entry in message(table, 1):
+                source.functions[first_text(entry, 1)] = first_int(entry, 2) or 0
 
     def _next(self) -> memoryview:
         start, length = self._at + 4, len(self._data)
@@ -159,14 +178,3 @@ class _Walk:
             raise DamagedError(f"it ends at byte {length}, {end - length} bytes before its last block does")
         self._at = end
         return self._data[start:end]
-
-
-def _source(body: memoryview) -> Source:
-    elf = next((found for found in message(body, 4) if bytes(found[:4]) == _ELF), body[:0])
-    return Source(first_int(body, 1) or 0, elf, tuple(_functions(body)))
-
-
-def _functions(body: memoryview) -> Iterator[tuple[str, int]]:
-    for table in message(body, 9):
-        for entry in message(table, 1):
-            yield first_text(entry, 1), first_int(entry, 2) or 0

@@ -134,7 +134,7 @@ class Gathering:
     files: dict[str, str | None] = field(default_factory=dict)
     kernels: dict[str, KernelSums] = field(default_factory=dict)
     modules: dict[str, Source] = field(default_factory=dict)
-    notes: set[Note] = field(default_factory=set)
+    notes: list[Note] = field(default_factory=list)
     _columns: dict[str, int] = field(default_factory=dict)
 
     def column(self, name: str, metric: Described) -> int:

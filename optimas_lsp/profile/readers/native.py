@@ -8,9 +8,14 @@ from types import ModuleType
 from typing import Any
 
 from optimas_lsp.errors import ReportError
-from optimas_lsp.profile.readers.container import KNOWN_VERSION, Container
+from optimas_lsp.profile.model import Note
+from optimas_lsp.profile.readers.container import KNOWN_VERSION, UNKNOWN, Container
 
 WHEELS = "it exists for Linux x86-64 and arm64, Windows x86-64 and (2025.3.1) macOS arm64"
+NOT_KERNELS = Note(
+    code="not-kernels",
+    text="the report also holds results that are no kernel launches (ranges or graphs); they are not shown",
+)
 _DISTIL = "or run 'optimas distill' on a machine that has it and open the .optimas.json file here"
 
 
@@ -32,7 +37,7 @@ def reader_version() -> str:
     try:
         return version("ncu-report")
     except PackageNotFoundError:
-        return "unknown"
+        return UNKNOWN
 
 
 def is_newer(written_by: str, reader: str) -> bool:
@@ -42,6 +47,30 @@ def is_newer(written_by: str, reader: str) -> bool:
 
 def _parts(text: str) -> tuple[int, ...]:
     return tuple(int(part) for part in text.split(".")[:2] if part.isdigit()) if text[:1].isdigit() else ()
+
+
+def tool_notes(written_by: str) -> list[Note]:
+    """What to say about a report written by ncu ``written_by``: newer than the reader, or cut off before it says."""
+    if written_by == UNKNOWN:
+        text = "the report does not say which ncu wrote it: its end is missing, and launches may be missing too"
+        text += "; copy it again, or wait until ncu has finished writing it"
+        return [Note(code="incomplete-report", text=text)]
+    reader = reader_version()
+    if not is_newer(written_by, reader):
+        return []
+    text = f"the report was written by ncu {written_by}, newer than the installed ncu-report {reader}"
+    text += ", which may miss some of it; run: pip install --upgrade ncu-report"
+    return [Note(code="newer-tool", text=text)]
+
+
+def unreadable_launch(shown: str, index: int, container: Container) -> ReportError:
+    """The failure when the native reader finds nothing in a launch that the file holds."""
+    return ReportError(
+        f"launch {index} cannot be read: the file is damaged, or was written by an ncu ({container.ncu_version}, "
+        f"report format {container.version}) that ncu-report {reader_version()} does not know",
+        where=shown,
+        remedy="copy it again, or run: pip install --upgrade ncu-report",
+    )
 
 
 def load(path: Path, shown: str, container: Container) -> list[tuple[Any, int]]:

@@ -15,12 +15,12 @@ from typing import Any, Literal
 
 from optimas_lsp import __version__
 from optimas_lsp.profile.job import Job
-from optimas_lsp.profile.model import Device, Launch, Note, Profile, Tool
+from optimas_lsp.profile.model import Device, Launch, Profile, Tool
 from optimas_lsp.profile.readers.code import Listing, entry, from_cubin, from_listing
 from optimas_lsp.profile.readers.container import Source, open_container
 from optimas_lsp.profile.readers.elf import code_of
 from optimas_lsp.profile.readers.gather import Gathering, KernelSums, Names
-from optimas_lsp.profile.readers.native import is_newer, load, native, reader_version
+from optimas_lsp.profile.readers.native import NOT_KERNELS, load, native, tool_notes, unreadable_launch
 from optimas_lsp.profile.readers.rules import rule_result
 
 STALL = "smsp__pcsamp_warps_issue_stalled_"
@@ -81,15 +81,14 @@ class Reader:
             if action.workload_type() == self._native.IAction.WorkloadType_KERNEL:
                 self._launch(index, action)
             else:
-                self._all.notes.add(_NOT_KERNELS)
+                self._all.notes.append(NOT_KERNELS)
             last = index + 1 == stop or full()
             progress(index - start + 1, last)
             if last:
                 stop = index + 1
                 break
         tool = Tool(name="ncu", version=self._container.ncu_version)
-        if is_newer(tool.version, reader_version()):
-            self._all.notes.add(_newer(tool.version))
+        self._all.notes += tool_notes(tool.version)
         job = self._job
         part = self._all.freeze(name=job.name, sha256=job.sha256, size=job.size, tool=tool, distiller=__version__)
         return part, stop
@@ -98,7 +97,10 @@ class Reader:
         metrics: dict[str, Any] = {}
         by_role: dict[Role, dict[str, Any]] = {"stall": {}, "per-instruction": {}, "attribute": {}}
         row: list[float | None] = [None] * len(self._all.metrics)
-        for name in action.metric_names():  # two thousand names: one pass, one look-up each
+        every_name = action.metric_names()
+        if not every_name:
+            raise unreadable_launch(self._job.shown, index, self._container)
+        for name in every_name:  # two thousand names: one pass, one look-up each
             role = self._roles.get(name)
             if role == "none" or (role == "attribute" and self._all.launches):
                 continue
@@ -174,7 +176,7 @@ class Reader:
         """
         stated = _first(metrics, "launch__function_pcs")
         source = self._container.module_of(names.mangled, stated, index if self._in_order(index, names) else None)
-        base = stated or (dict(source.functions).get(names.mangled) if source else None)
+        base = stated or (source.functions.get(names.mangled) if source else None)
         if base is None:
             per_pc = {**by_role["per-instruction"], **by_role["stall"]}
             base = entry(action, _addresses(per_pc))
@@ -208,20 +210,6 @@ class Reader:
         if id(source) not in self._digests:
             self._digests[id(source)] = source.sha256  # the container keeps every source alive, so ids stay distinct
         return self._digests[id(source)]
-
-
-_NOT_KERNELS = Note(
-    code="not-kernels",
-    text="the report also holds results that are no kernel launches (ranges or graphs); they are not shown",
-)
-
-
-def _newer(version: str) -> Note:
-    return Note(
-        code="newer-tool",
-        text=f"the report was written by ncu {version}, newer than the installed ncu-report {reader_version()}; "
-        "what the newer version added is missing; run: pip install --upgrade ncu-report",
-    )
 
 
 def _instances(action: Any, code: Listing, metric: Any) -> Iterator[tuple[int, int]]:
