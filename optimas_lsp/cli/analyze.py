@@ -68,7 +68,7 @@ def analyze(
         if format_ is Format.json:
             output_file.emit(as_json(readings, array=len(reports) > 1), output)
         else:
-            show(readings, output)
+            show(readings, output, everything=all_)
     if failed:
         raise typer.Exit(FAILED)
 
@@ -79,14 +79,15 @@ def as_json(readings: list[Reading], *, array: bool) -> str:
     return "[\n" + ",\n".join(documents) + "\n]\n" if array else documents[0] + "\n"
 
 
-def show(readings: list[Reading], output: Path | None) -> None:
+def show(readings: list[Reading], output: Path | None, *, everything: bool) -> None:
     """The analyses as a listing, coloured where it goes to a terminal."""
-    from optimas_lsp.report.text import console, render
+    from optimas_lsp.report.text import MOST_LINES, console, render
 
     target = console(to_file=output is not None)
     with target.capture() as captured:
         for at, reading in enumerate(readings):
             if at:
                 target.print()
-            render(reading.analysis, reading.profile, target, text_of=reading.text_of)
+            most = None if everything else MOST_LINES
+            render(reading.analysis, reading.profile, target, text_of=reading.text_of, most_lines=most)
     output_file.emit(captured.get(), output)

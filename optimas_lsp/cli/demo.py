@@ -112,7 +112,7 @@ def _print_source(
     """The lines with findings and lenses, some lines around them, squiggles under the exact ranges."""
     from rich.text import Text
 
-    from optimas_lsp.report.text import plain
+    from optimas_lsp.report.rows import plain
 
     lines = text.replace("\r\n", "\n").split("\n")
     by_line: dict[int, list[dict[str, Any]]] = {}
@@ -149,7 +149,7 @@ def _cells(line: str, span: dict[str, Any], number: int) -> tuple[int, int]:
     """First and last column of a UTF-16 range as printed (tabs are four wide), within the line ``number``."""
     from rich.cells import cell_len
 
-    from optimas_lsp.report.text import plain
+    from optimas_lsp.report.rows import plain
 
     units = line.encode("utf-16-le")
     before = units[: 2 * span["start"]["character"]].decode("utf-16-le", "replace")

@@ -60,7 +60,8 @@ def _mapping(report: Path, sources: list[Path]) -> list[Mapped]:
 def _show(found: Checkup) -> None:
     from rich.text import Text
 
-    from optimas_lsp.report.text import console, paragraph, plain
+    from optimas_lsp.report.rows import paragraph, plain
+    from optimas_lsp.report.text import console
 
     target = console()
     width = max(len(check.id) for check in found.checks)
