@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from optimas_lsp.insight.evidence import Expectation
 from optimas_lsp.profile.model import Frozen
@@ -56,4 +56,4 @@ class Proposal(Frozen):
         default=True, description="False when the author expects results to differ in the last bits"
     )
 
-    model_config = {**Frozen.model_config, "populate_by_name": True, "serialize_by_alias": True}
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, serialize_by_alias=True)
