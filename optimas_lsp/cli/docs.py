@@ -60,7 +60,12 @@ def docs(
 
 def pages() -> Iterator[tuple[str, str]]:
     """Path under ``docs/`` and text of every generated page."""
+    from optimas_lsp.insight import knowledge
+
     yield "settings.md", settings_page()
+    yield "rules/README.md", knowledge.index()
+    for rule in knowledge.rules().values():
+        yield f"rules/{rule.name}.md", knowledge.page(rule)
 
 
 def settings_page() -> str:

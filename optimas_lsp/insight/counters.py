@@ -23,7 +23,7 @@ SURVIVORS = 5
 """At most this many counters are reported; more would be noise to a reader."""
 
 MINIMUM_SCORE = 0.02
-"""A counter must explain this share of the run time's norm alone."""
+"""A counter must explain this share of the run time's norm alone, also at the lower end of its interval."""
 
 _COUNT = re.compile(r"^([a-z0-9]+__\w+)\.sum(?:\.per_second|\.per_cycle_elapsed)?$")
 _PER_INSTRUCTION = re.compile(
@@ -95,7 +95,8 @@ def importance(
     if not isinstance(found, Ranking):
         return CounterImportance(observations=found.observations, why_not=found.text)
     described = _descriptions(source for source, _ in sources)
-    kept = [_plainest(scored, described) for scored in found.counters if scored.score >= MINIMUM_SCORE][:SURVIVORS]
+    sure = [scored for scored in found.counters if min(scored.score, scored.low) >= MINIMUM_SCORE]
+    kept = [_plainest(scored, described) for scored in sure[:SURVIVORS]]
     return CounterImportance(
         observations=found.observations,
         explained=found.explained,

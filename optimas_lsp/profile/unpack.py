@@ -58,3 +58,13 @@ def _chunks(path: Path, limit_mb: int):
         raise ReportError(
             f"is not a whole zstd file ({error})", where=path, remedy="compress or copy it again"
         ) from None
+
+
+def unpacked_size(path: Path, limit_mb: int = 4096) -> int:
+    """Bytes of the report as the profiler wrote it: the file's own size, or what its zstd frames unpack to.
+
+    Raises ReportError as :func:`unpack_bytes`.
+    """
+    with path.open("rb") as file:
+        packed = is_zstd(file.read(len(MAGIC)))
+    return sum(len(chunk) for chunk in _chunks(path, limit_mb)) if packed else path.stat().st_size

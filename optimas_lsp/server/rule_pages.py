@@ -10,7 +10,7 @@ from pathlib import Path
 from platformdirs import user_cache_path
 
 from optimas_lsp import __version__
-from optimas_lsp.insight.stalls import StallReason, table
+from optimas_lsp.insight.knowledge import page, rules
 from optimas_lsp.server.locations import uri_of
 
 logger = logging.getLogger(__name__)
@@ -27,24 +27,14 @@ def write() -> dict[str, str]:
     pages: dict[str, str] = {}
     try:
         home.mkdir(parents=True, exist_ok=True)
-        for row in table().values():
-            path = home / f"{row.name}.md"
+        for rule in rules().values():
+            path = home / f"{rule.name}.md"
             if not path.exists():
-                put(path, page(row))
-            pages[row.name] = uri_of(path)
+                put(path, page(rule))
+            pages[rule.name] = uri_of(path)
     except OSError as error:
         logger.warning("no pages about the rules: %s", error)
     return pages
-
-
-def page(row: StallReason) -> str:
-    """What a rule means, in Markdown."""
-    lines = [f"# {row.name}", "", f"Warps wait here for {row.waits_for}.", "", row.meaning, ""]
-    if row.remedies:
-        lines += ["## What usually helps", "", *(f"- {remedy}" for remedy in row.remedies), ""]
-    if row.ignore_when:
-        lines += ["## When it does not matter", "", row.ignore_when, ""]
-    return "\n".join(lines)
 
 
 def put(path: Path, text: str) -> None:
