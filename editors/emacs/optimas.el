@@ -32,9 +32,9 @@
               (push (cons (* (or (plist-get kernel :share) 0) (plist-get finding :share))
                           (format "%s:%d: %.1f %% of %s: %s"
                                   (eglot--uri-to-path (plist-get place :uri))
-                                  (plist-get place :line)
+                                  (1+ (plist-get place :line))
                                   (* 100 (plist-get finding :share))
-                                  (plist-get kernel :base_name)
+                                  (plist-get kernel :baseName)
                                   (plist-get finding :text)))
                     found))))))
     (sort found (lambda (a b) (> (car a) (car b))))))

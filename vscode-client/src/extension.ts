@@ -79,12 +79,25 @@ function commands(
       vscode.commands.executeCommand("workbench.action.openWalkthrough", `${context.extension.id}#start`, false),
     ),
     register("toggleHeat", () => heat.toggle()),
-    register("refreshHotspots", () => {
-      running.refreshSoon();
-    }),
     register("goToHotspot", () => tree.pick()),
+    register("chooseReport", async () => {
+      const path = await tree.pickReport();
+      return path === undefined ? undefined : running.execute("optimas.chooseReport", path);
+    }),
+    register("showReport", (node: { report: { path: string } }) => running.execute("optimas.chooseReport", node.report.path)),
+    register("debugInformation", async () => showData(await running.execute("optimas.debugInformation"))),
+    register("whyMapped", async () => {
+      const uri = vscode.window.activeTextEditor?.document.uri.toString();
+      return uri === undefined ? undefined : showData(await running.execute("optimas.whyMapped", uri));
+    }),
     register("reveal", (place: Place) => reveal(place)),
   ];
+}
+
+/** What the server answered, as a JSON document to read and copy. */
+async function showData(data: unknown): Promise<void> {
+  const document = await vscode.workspace.openTextDocument({ language: "json", content: JSON.stringify(data, undefined, 2) });
+  await vscode.window.showTextDocument(document);
 }
 
 async function followPythonExtension(context: vscode.ExtensionContext, running: Session): Promise<void> {

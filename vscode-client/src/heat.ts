@@ -75,9 +75,9 @@ export class Heat implements vscode.Disposable {
       const lines = this.lines.get(editor.document.uri.toString()) ?? [];
       this.types.forEach((type, index) => {
         const ranges = lines
-          .filter(([line, share]) => line <= editor.document.lineCount && level(share) === index)
+          .filter(([line, share]) => line < editor.document.lineCount && level(share) === index)
           .map(([line, share]) => ({
-            range: editor.document.lineAt(line - 1).range,
+            range: editor.document.lineAt(line).range,
             hoverMessage: `${percent(share)} of the report's GPU time`,
           }));
         editor.setDecorations(type, ranges);

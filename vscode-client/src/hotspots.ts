@@ -1,6 +1,6 @@
 // The Hotspots tree: reports (when there are several) → kernels → findings, costliest first.
 import * as vscode from "vscode";
-import { EMPTY, duration, percent, verdict, type Finding, type Hotspots, type Kernel, type Place, type Report } from "./protocol";
+import { EMPTY, duration, percent, type Finding, type Hotspots, type Kernel, type Place, type Report } from "./protocol";
 
 type Node =
   | { readonly kind: "report"; readonly report: Report }
@@ -72,7 +72,7 @@ export class HotspotsTree implements vscode.TreeDataProvider<Node> {
       .sort((a, b) => cost(b.kernel, b.finding) - cost(a.kernel, a.finding))
       .map(({ kernel, finding }) => ({
         label: `$(${LEVELS[finding.level].icon}) ${finding.where}  ${finding.rule}`,
-        description: `${percent(finding.share)} of ${kernel.base_name}`,
+        description: `${percent(finding.share)} of ${kernel.baseName}`,
         detail: finding.text,
         place: finding.place,
       }));
@@ -80,6 +80,16 @@ export class HotspotsTree implements vscode.TreeDataProvider<Node> {
     if (picked?.place) {
       await reveal(picked.place);
     }
+  }
+
+  /** Lets the user choose among the open reports; answers its path. */
+  async pickReport(): Promise<string | undefined> {
+    const items = this.hotspots.reports.map((report) => ({
+      label: `$(${report.shown ? "eye" : "graph"}) ${report.name}`,
+      description: report.shown ? `${report.device} · shown` : report.device,
+      detail: report.path,
+    }));
+    return (await vscode.window.showQuickPick(items, { placeHolder: "Which report should be shown?", matchOnDetail: true }))?.detail;
   }
 }
 
@@ -109,14 +119,14 @@ function reportItem(report: Report): vscode.TreeItem {
 
 function kernelItem(kernel: Kernel): vscode.TreeItem {
   const open = kernel.hot ? vscode.TreeItemCollapsibleState.Expanded : vscode.TreeItemCollapsibleState.Collapsed;
-  const item = new vscode.TreeItem(kernel.base_name, kernel.findings.length === 0 ? vscode.TreeItemCollapsibleState.None : open);
-  const time = kernel.gpu_time_ns === null ? [] : [duration(kernel.gpu_time_ns)];
+  const item = new vscode.TreeItem(kernel.baseName, kernel.findings.length === 0 ? vscode.TreeItemCollapsibleState.None : open);
+  const time = kernel.gpuTimeNs === null ? [] : [duration(kernel.gpuTimeNs)];
   const share = kernel.share === null ? [] : [`${percent(kernel.share)} of GPU time`];
-  item.description = [...share, ...time, verdict(kernel)].filter((part) => part !== "").join(" · ");
+  item.description = [...share, ...time].join(" · ");
   item.tooltip = plain([
     kernel.name,
     [...share, ...time, `${String(kernel.launches)} ${kernel.launches === 1 ? "launch" : "launches"}`].join(", "),
-    verdict(kernel),
+    kernel.verdict,
     kernel.samples === 0 ? "no PC samples" : `${percent(kernel.unattributed / kernel.samples)} of its samples belong to no source line`,
   ]);
   item.iconPath = kernel.hot
@@ -124,7 +134,7 @@ function kernelItem(kernel: Kernel): vscode.TreeItem {
     : new vscode.ThemeIcon("symbol-function");
   item.contextValue = "kernel";
   item.accessibilityInformation = {
-    label: `${kernel.hot ? "hot kernel" : "kernel"} ${kernel.base_name}, ${[...share, ...time].join(", ")}`,
+    label: `${kernel.hot ? "hot kernel" : "kernel"} ${kernel.baseName}, ${[...share, ...time].join(", ")}`,
   };
   go(item, kernel.place);
   return item;
@@ -162,10 +172,8 @@ function go(item: vscode.TreeItem, place: Place | null): void {
   }
 }
 
-/** Opens the file of `place` with the cursor on the first character of its line that is not blank. */
+/** Opens the file of `place` with the cursor there. */
 export async function reveal(place: Place): Promise<void> {
-  const document = await vscode.workspace.openTextDocument(vscode.Uri.parse(place.uri, true));
-  const line = document.lineAt(Math.min(place.line, document.lineCount) - 1);
-  const position = new vscode.Position(line.lineNumber, line.firstNonWhitespaceCharacterIndex);
-  await vscode.window.showTextDocument(document, { selection: new vscode.Range(position, position) });
+  const position = new vscode.Position(place.line, place.character);
+  await vscode.window.showTextDocument(vscode.Uri.parse(place.uri, true), { selection: new vscode.Range(position, position) });
 }

@@ -1,9 +1,10 @@
 // What the server's command `optimas.hotspots` answers (schema optimas.hotspots/1) and how it is asked for.
 
-/** A line of today's text of a file, counted from 1. */
+/** A place in today's text; `line` and `character` count from 0 as LSP does. */
 export interface Place {
   readonly uri: string;
   readonly line: number;
+  readonly character: number;
 }
 
 export type Level = "act" | "hot" | "note";
@@ -26,15 +27,15 @@ export interface Finding {
 
 export interface Kernel {
   readonly name: string;
-  readonly base_name: string;
+  readonly baseName: string;
   readonly mangled: string;
   readonly launches: number;
-  readonly gpu_time_ns: number | null;
+  readonly gpuTimeNs: number | null;
   /** Share of the report's GPU time, 0 to 1. */
   readonly share: number | null;
   readonly hot: boolean;
-  /** What limits the kernel, from its roofline, if the report has one. */
-  readonly verdict: "compute" | "memory" | "latency" | null;
+  /** What limits the kernel, in a sentence; empty when the report does not tell. */
+  readonly verdict: string;
   readonly unattributed: number;
   readonly samples: number;
   readonly place: Place | null;
@@ -54,7 +55,7 @@ export interface Report {
   readonly kernels: readonly Kernel[];
 }
 
-/** Share of the report's GPU time that each line of one file holds, 0 to 1; lines count from 1. */
+/** Share of the report's GPU time that each line of one file holds, 0 to 1; lines count from 0. */
 export interface FileHeat {
   readonly uri: string;
   readonly lines: readonly (readonly [line: number, share: number])[];
@@ -72,13 +73,6 @@ export const HOTSPOTS_COMMAND = "optimas.hotspots";
 export const HOTSPOTS_CHANGED = "optimas/hotspotsChanged";
 
 export const EMPTY: Hotspots = { schema: "optimas.hotspots/1", reports: [], heat: [] };
-
-const VERDICTS = { compute: "compute bound", memory: "memory bound", latency: "latency bound" } as const;
-
-/** What limits the kernel, in words; empty when the report does not tell. */
-export function verdict(kernel: Kernel): string {
-  return kernel.verdict === null ? "" : VERDICTS[kernel.verdict];
-}
 
 /** A share as people read it: one digit below 10 %, none above. */
 export function percent(share: number): string {

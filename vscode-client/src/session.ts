@@ -1,12 +1,21 @@
 // One running server and everything that depends on it: start, stop, restart, and what the editor shows meanwhile.
 import * as vscode from "vscode";
-import { LanguageClient, State, type LanguageClientOptions, type ServerOptions } from "vscode-languageclient/node";
+import { LanguageClient, State, type LanguageClientOptions, type Middleware, type ServerOptions } from "vscode-languageclient/node";
 import { offerFix } from "./install";
 import { HOTSPOTS_CHANGED, HOTSPOTS_COMMAND, EMPTY, type Hotspots } from "./protocol";
 import { environment, examine, explain, findInterpreter, type Verdict } from "./python";
 import { chosenSettings } from "./settings";
 
 const LANGUAGES = ["cuda-cpp", "cuda", "c", "cpp", "python"];
+
+/** Pages that the server has written are read, not edited: they open rendered. Everything else opens as ever. */
+const showPages: NonNullable<NonNullable<Middleware["window"]>["showDocument"]> = async (params, token, next) => {
+  if (!params.uri.endsWith(".md")) {
+    return next(params, token);
+  }
+  await vscode.commands.executeCommand("markdown.showPreview", vscode.Uri.parse(params.uri));
+  return { success: true };
+};
 
 export type Phase = "starting" | "running" | "stopped" | "failed";
 
@@ -82,6 +91,7 @@ export class Session implements vscode.Disposable {
       markdown: { isTrusted: false, supportHtml: false },
       progressOnInitialization: true,
       middleware: {
+        window: { showDocument: showPages },
         workspace: {
           // Only what somebody chose goes to the server: a default sent along would hide the folder's optimas.toml.
           configuration: (params) =>
@@ -96,11 +106,12 @@ export class Session implements vscode.Disposable {
     if (this.client?.state !== State.Running) {
       return EMPTY;
     }
-    const answer: Hotspots | null = await this.client.sendRequest("workspace/executeCommand", {
-      command: HOTSPOTS_COMMAND,
-      arguments: [],
-    });
-    return answer ?? EMPTY;
+    return ((await this.execute(HOTSPOTS_COMMAND)) as Hotspots | null) ?? EMPTY;
+  }
+
+  /** Runs a command of the server and answers what it answers. */
+  async execute(command: string, ...args: unknown[]): Promise<unknown> {
+    return this.client?.sendRequest("workspace/executeCommand", { command, arguments: args });
   }
 
   /** Asks for the hotspots again, once for all the calls made within a tenth of a second. */

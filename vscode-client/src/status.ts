@@ -1,6 +1,6 @@
 // The status bar: which profile is shown and how many hot kernels it has, or why there is nothing to show.
 import * as vscode from "vscode";
-import { percent, verdict, type Hotspots, type Report } from "./protocol";
+import { percent, type Hotspots, type Report } from "./protocol";
 import type { Phase } from "./session";
 
 export class Status implements vscode.Disposable {
@@ -68,7 +68,7 @@ export class Status implements vscode.Disposable {
       tooltip.appendText(`${report.name} (${report.device})${report.stale ? ", sources changed since" : ""}`);
       tooltip.appendMarkdown("\n\n");
       for (const kernel of report.kernels.filter((one) => one.hot)) {
-        tooltip.appendText(`${kernel.share === null ? "" : percent(kernel.share)} ${kernel.base_name} ${verdict(kernel)}`);
+        tooltip.appendText(`${kernel.share === null ? "" : percent(kernel.share)} ${kernel.baseName}: ${kernel.verdict}`);
         tooltip.appendMarkdown("\n\n");
       }
     }

@@ -94,10 +94,10 @@ function M.items(answer)
           table.insert(items, {
             cost = (value(kernel.share) or 0) * finding.share,
             filename = vim.uri_to_fname(place.uri),
-            lnum = place.line,
-            col = 1,
+            lnum = place.line + 1,
+            col = place.character + 1,
             type = ({ act = 'W', hot = 'I', note = 'N' })[finding.level],
-            text = string.format('%s of %s: %s', percent(finding.share), kernel.base_name, finding.text),
+            text = string.format('%s of %s: %s', percent(finding.share), kernel.baseName, finding.text),
           })
         end
       end
@@ -143,7 +143,7 @@ local function paint(bufnr)
   end
   local last = vim.api.nvim_buf_line_count(bufnr)
   for _, entry in ipairs(heat_by_uri[vim.uri_from_bufnr(bufnr)] or {}) do
-    local line, step = entry[1], level(entry[2])
+    local line, step = entry[1] + 1, level(entry[2])
     if step > 0 and line <= last then
       vim.fn.sign_place(0, GROUP, 'OptimasHeat' .. step, bufnr, { lnum = line, priority = 5 })
     end

@@ -1,0 +1,68 @@
+"""Emacs with Eglot, in batch mode: diagnostics, the hover and the list of hotspots."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SAMPLE = ROOT / "samples" / "accuracy"
+
+
+def _has_eglot() -> bool:
+    if shutil.which("emacs") is None:
+        return False
+    look = [
+        "emacs",
+        "-q",
+        "--batch",
+        "--eval",
+        "(progn (package-initialize) (kill-emacs (if (require 'eglot nil t) 0 1)))",
+    ]
+    return subprocess.run(look, capture_output=True, timeout=60, check=False).returncode == 0
+
+
+@pytest.mark.full
+def test_emacs_shows_findings_the_hover_and_the_hotspots(tmp_path: Path) -> None:
+    if not _has_eglot():
+        pytest.skip("no Emacs with Eglot here: apt-get install emacs-nox elpa-eglot")
+    folder = tmp_path / "accuracy"
+    folder.mkdir()
+    (report,) = SAMPLE.glob("profile.ncu-rep*")
+    for source in (SAMPLE / "accuracy.cu", SAMPLE / "rank.cuh", report):
+        shutil.copy(source, folder)
+    out = tmp_path / "seen.json"
+    environment = {
+        **os.environ,
+        "HOME": str(tmp_path),
+        "PYTHONPATH": str(ROOT),
+        "XDG_CACHE_HOME": str(tmp_path / "cache"),
+        "OPTIMAS_MODULE": str(ROOT / "editors" / "emacs" / "optimas.el"),
+        "OPTIMAS_FILE": str(folder / "accuracy.cu"),
+        "OPTIMAS_PYTHON": sys.executable,
+        "OPTIMAS_OUT": str(out),
+    }
+    ran = subprocess.run(
+        ["emacs", "-q", "--batch", "-l", str(Path(__file__).with_name("emacs.el"))],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=110,
+        check=False,
+    )
+    assert out.exists(), ran.stderr
+    seen: dict[str, Any] = json.loads(out.read_text("utf-8"))
+    assert seen["mode"] == "c++-mode"
+    assert seen["diagnostics"]
+    assert "samples" in seen["hover"]
+    lines = [line for line in seen["hotspots"].splitlines() if line.startswith(str(folder))]
+    shares = [float(line.split(": ", 1)[1].split(" %", 1)[0]) for line in lines]
+    assert shares
+    assert shares == sorted(shares, reverse=True)

@@ -1,0 +1,81 @@
+"""The extension's own shape, without an editor: commands, types, bundle."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+CLIENT = ROOT / "vscode-client"
+
+needs_node = pytest.mark.skipif(
+    shutil.which("npm") is None or not (CLIENT / "node_modules").is_dir(),
+    reason="the extension's Node packages are not here: cd vscode-client && npm ci",
+)
+
+
+def _contributes() -> dict[str, Any]:
+    return cast("dict[str, Any]", json.loads((CLIENT / "package.json").read_text("utf-8")))["contributes"]
+
+
+def _registered_by_the_client() -> set[str]:
+    source = (CLIENT / "src" / "extension.ts").read_text("utf-8")
+    return {f"optimas.client.{name}" for name in re.findall(r'register\("(\w+)"', source)}
+
+
+def test_every_declared_command_is_either_the_clients_or_the_servers() -> None:
+    from optimas_lsp.server.features import commands
+
+    servers = {value for value in vars(commands).values() if isinstance(value, str) and value.startswith("optimas.")}
+    ours = _registered_by_the_client()
+    declared = {entry["command"] for entry in _contributes()["commands"]}
+    assert declared <= ours | servers
+    assert not ours & servers, "the language client registers the server's commands itself"
+
+
+def test_commands_in_menus_are_declared() -> None:
+    contributes = _contributes()
+    declared = {entry["command"] for entry in contributes["commands"]}
+    used = {entry["command"] for menu in contributes["menus"].values() for entry in menu}
+    assert used <= declared
+
+
+def test_commands_of_the_server_are_offered_only_while_it_runs() -> None:
+    for entry in _contributes()["commands"]:
+        if not entry["command"].startswith("optimas.client."):
+            assert entry["enablement"] == "optimas.running", entry["command"]
+
+
+def test_what_the_walkthrough_shows_is_in_the_package() -> None:
+    for step in _contributes()["walkthroughs"][0]["steps"]:
+        assert (CLIENT / step["media"]["markdown"]).is_file()
+
+
+@needs_node
+def test_the_client_is_strictly_typed_and_lints_clean() -> None:
+    ran = subprocess.run(
+        ["npm", "run", "--silent", "check"], cwd=CLIENT, capture_output=True, text=True, timeout=110, check=False
+    )
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
+@needs_node
+@pytest.mark.full
+def test_the_package_is_made_without_network_and_carries_no_node_modules(tmp_path: Path) -> None:
+    import zipfile
+
+    from tests.vscode.code_server import package
+
+    made = package(tmp_path)
+    with zipfile.ZipFile(made) as archive:
+        names = archive.namelist()
+    assert "extension/out/extension.js" in names
+    assert "extension/out/THIRD_PARTY.txt" in names
+    assert not any("node_modules" in name or name.endswith(".ts") for name in names)
+    assert made.stat().st_size < 2_000_000

@@ -1,0 +1,144 @@
+"""A folder with a real report in a real VS Code: what a person sees on the lines, in the tree and in the gutter."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.vscode.code_server import ROOT, Editor, editor, installed
+
+pytestmark = [
+    pytest.mark.full,
+    pytest.mark.timeout(300),
+    pytest.mark.skipif(installed() is None, reason="no VS Code here: run tests/vscode/install_code_server.sh"),
+]
+
+FILE = "accuracy.cu"
+
+
+def _copy(sample: str, into: Path, *names: str) -> Path:
+    """A copy of a sample's sources with its one full report."""
+    folder = into / sample
+    folder.mkdir(parents=True)
+    (report,) = (ROOT / "samples" / sample).glob("profile.ncu-rep*")
+    for source in (*(ROOT / "samples" / sample / name for name in names), report):
+        shutil.copy(source, folder)
+    return folder
+
+
+def _line(folder: Path, file: str, pattern: str) -> int:
+    """The 1-based line of ``file`` that matches."""
+    lines = (folder / file).read_text("utf-8").splitlines()
+    return next(number for number, text in enumerate(lines, 1) if re.search(pattern, text))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The sample in a folder of its own."""
+    return _copy("accuracy", tmp_path_factory.mktemp("work"), FILE, "rank.cuh")
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Editor]:
+    """One VS Code for all claims of this module."""
+    with editor(tmp_path_factory.mktemp("editor") / "e", {"workbench.colorTheme": "Default Dark Modern"}) as one:
+        yield one
+
+
+@pytest.fixture(scope="module")
+def hottest(folder: Path) -> int:
+    """The line that reads the scores in the inner loop."""
+    return _line(folder, FILE, r"scores\[|score\[|logits\[")
+
+
+@pytest.fixture(scope="module")
+def seen(running: Editor, folder: Path, hottest: int, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What one walk through the editor showed."""
+    return running.drive("profile", folder, tmp_path_factory.mktemp("shots"), file=FILE, line=hottest)
+
+
+def test_the_lines_where_the_gpu_waits_carry_squiggles_and_text_at_their_ends(seen: dict[str, Any]) -> None:
+    assert seen["squiggles"]["warning"] > 0
+    assert any(re.search(r"\d %", line) for line in seen["lines"] if "//" not in line)
+
+
+def test_the_hover_has_a_table_of_stall_reasons(seen: dict[str, Any]) -> None:
+    assert seen["hover"]["tables"] >= 1
+    assert seen["hover"]["rows"] >= 2
+    assert "samples" in seen["hover"]["text"]
+
+
+def test_the_kernel_has_a_code_lens_with_its_share_of_gpu_time(seen: dict[str, Any]) -> None:
+    assert any("GPU time" in text for text in seen["lens"])
+
+
+def test_the_tree_lists_kernels_with_their_findings_costliest_first(seen: dict[str, Any]) -> None:
+    assert any(row.startswith("accuracy_kernel") for row in seen["tree"])
+    shares = [float(found[1]) for row in seen["tree"] if (found := re.match(r"([\d.]+) %", row))]
+    assert shares
+    assert shares == sorted(shares, reverse=True)
+
+
+def test_a_click_in_the_tree_goes_to_the_line_it_names(seen: dict[str, Any]) -> None:
+    named = re.search(rf"{FILE}:(\d+)", seen["clicked"])
+    assert named is not None
+    assert seen["arrived"] == int(named[1])
+    assert seen["hoverFromTree"]
+
+
+def test_heat_is_in_the_gutter_until_it_is_switched_off(seen: dict[str, Any]) -> None:
+    assert seen["heat"]
+    assert seen["heatOff"] == {}
+
+
+def test_the_status_bar_names_the_report(seen: dict[str, Any]) -> None:
+    assert "profile.ncu-rep" in seen["status"]
+
+
+def test_the_extension_activates_in_under_200_ms_of_its_own_time(running: Editor, seen: dict[str, Any]) -> None:
+    assert seen["status"]
+    own = [float(time) for time in re.findall(r"activated in ([\d.]+) ms", running.log())]
+    assert own
+    assert max(own) < 200
+
+
+def test_findings_move_with_their_text(running: Editor, folder: Path, hottest: int, tmp_path: Path) -> None:
+    seen = running.drive("edits", folder, tmp_path / "shots", file=FILE, line=hottest)
+    assert "samples" in seen["moved"]
+
+
+def test_two_roots_show_the_findings_of_both(running: Editor, folder: Path, tmp_path: Path) -> None:
+    other = _copy("adjacent", tmp_path, "adjacent.cu")
+    workspace = tmp_path / "both.code-workspace"
+    workspace.write_text(json.dumps({"folders": [{"path": str(folder)}, {"path": str(other)}]}), "utf-8")
+    seen = running.drive("glance", workspace, tmp_path / "shots", file="adjacent.cu")
+    assert any("adjacent" in row for row in seen["tree"])
+    assert any("accuracy" in row for row in seen["tree"])
+
+
+def test_an_untrusted_folder_shows_its_profile_and_chooses_no_python(folder: Path, tmp_path: Path) -> None:
+    trap = tmp_path / "trap"
+    trap.write_text(f"#!/bin/sh\ntouch {tmp_path}/sprung\n", "utf-8")
+    trap.chmod(0o755)
+    work = tmp_path / "work"
+    shutil.copytree(folder, work)
+    (work / ".vscode").mkdir()
+    (work / ".vscode" / "settings.json").write_text(json.dumps({"optimas.python": str(trap)}), "utf-8")
+    (work / "optimas_lsp").mkdir()
+    (work / "optimas_lsp" / "__init__.py").write_text(f"open({str(tmp_path / 'sprung')!r}, 'w')\n", "utf-8")
+    with editor(tmp_path / "editor", restricted=True) as untrusting:
+        seen = untrusting.drive("glance", work, tmp_path / "shots", file=FILE)
+    assert "hot" in seen["status"]
+    assert seen["restricted"] == 1
+    assert not (tmp_path / "sprung").exists()
+
+
+def test_the_walkthrough_has_its_four_steps(running: Editor, folder: Path, tmp_path: Path) -> None:
+    seen = running.drive("walkthrough", folder, tmp_path / "shots")
+    assert len(seen["steps"]) == 4
