@@ -146,14 +146,15 @@ const scenarios = {
     await window.open(task.workspace);
     await window.openFile(file);
     seen.status = await window.waitForStatus(/hot/);
+    await window.goToLine(line);
     await window.page.locator(".monaco-editor .squiggly-warning").first().waitFor({ state: "attached" });
     await window.page.locator(".codelens-decoration a").first().waitFor();
     seen.lens = await window.page.locator(".codelens-decoration").allInnerTexts();
     await window.heatSoon(true);
-    await window.goToLine(line);
     seen.squiggles = await window.squiggles();
     seen.heat = await window.heat();
     seen.lines = await window.lines();
+    await window.page.keyboard.press("Home"); // from column 1 to the first character of the code
     seen.hover = await window.hover();
     await window.shot("hover");
     await window.page.keyboard.press("Escape");
@@ -161,7 +162,7 @@ const scenarios = {
     await window.page.locator('.activitybar [aria-label^="Optimas"]').first().click();
     seen.tree = await window.tree();
     await window.shot("tree");
-    const finding = window.page.locator('.pane:has([aria-label^="Hotspots"]) .monaco-list-row', { hasText: `${file}:` }).first();
+    const finding = window.page.locator('.pane:has([aria-label^="Hotspots"]) .monaco-list-row', { hasText: file }).first();
     seen.clicked = (await finding.innerText()).replace(/\s+/g, " ").trim();
     await finding.click();
     await window.page.locator(".monaco-editor.focused").waitFor();
@@ -183,11 +184,14 @@ const scenarios = {
     const seen = {};
     await window.open(task.workspace);
     await window.openFile(file);
+    await window.waitForStatus(/hot/);
+    await window.goToLine(line);
     await window.page.locator(".monaco-editor .squiggly-warning").first().waitFor({ state: "attached" });
     await window.goToLine(1);
     await window.page.keyboard.press("Home");
     await window.page.keyboard.type("// one more line\n");
     await window.goToLine(line + 1);
+    await window.page.keyboard.press("Home");
     seen.moved = (await window.hover()).text;
     await window.page.keyboard.press("Escape");
     await window.shot("moved");
@@ -220,10 +224,11 @@ const scenarios = {
   },
 
   /** Only whether findings show: for folders that are not trusted, have several roots, and so on. */
-  async glance(window, { file }) {
+  async glance(window, { file, line }) {
     await window.open(task.workspace);
     await window.openFile(file);
     const status = await window.waitForStatus(/hot/);
+    await window.goToLine(line);
     await window.page.locator(".monaco-editor .squiggly-warning").first().waitFor({ state: "attached" });
     await window.heatSoon(true);
     await window.page.locator('.activitybar [aria-label^="Optimas"]').first().click();

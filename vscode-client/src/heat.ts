@@ -1,6 +1,6 @@
 // Heat: bars in the gutter and marks in the overview ruler on sampled lines, by their share of the report's GPU time.
 import * as vscode from "vscode";
-import { percent, type Hotspots } from "./protocol";
+import type { Hotspots } from "./protocol";
 
 /** From this share of GPU time on (0 to 1) a line has heat 1, 2, … 5; a bar's height says the same as its colour. */
 const STEPS = [0.005, 0.02, 0.05, 0.1, 0.25] as const;
@@ -76,10 +76,7 @@ export class Heat implements vscode.Disposable {
       this.types.forEach((type, index) => {
         const ranges = lines
           .filter(([line, share]) => line < editor.document.lineCount && level(share) === index)
-          .map(([line, share]) => ({
-            range: editor.document.lineAt(line).range,
-            hoverMessage: `${percent(share)} of the report's GPU time`,
-          }));
+          .map(([line]) => editor.document.lineAt(line).range);
         editor.setDecorations(type, ranges);
       });
     }

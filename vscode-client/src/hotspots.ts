@@ -122,7 +122,7 @@ function kernelItem(kernel: Kernel): vscode.TreeItem {
   const item = new vscode.TreeItem(kernel.baseName, kernel.findings.length === 0 ? vscode.TreeItemCollapsibleState.None : open);
   const time = kernel.gpuTimeNs === null ? [] : [duration(kernel.gpuTimeNs)];
   const share = kernel.share === null ? [] : [`${percent(kernel.share)} of GPU time`];
-  item.description = [...share, ...time].join(" · ");
+  item.description = [...(kernel.share === null ? [] : [percent(kernel.share)]), ...time].join(" · ");
   item.tooltip = plain([
     kernel.name,
     [...share, ...time, `${String(kernel.launches)} ${kernel.launches === 1 ? "launch" : "launches"}`].join(", "),
@@ -144,7 +144,7 @@ function findingItem(finding: Finding): vscode.TreeItem {
   const item = new vscode.TreeItem(`${percent(finding.share)}  ${finding.rule}`);
   const { icon, color, words } = LEVELS[finding.level];
   const lost = finding.place === null && finding.where !== "";
-  item.description = lost ? `${finding.where} (not in this workspace, or changed)` : finding.where;
+  item.description = lost ? `${lineFirst(finding.where)} (not in this workspace, or changed)` : lineFirst(finding.where);
   item.tooltip = plain([
     finding.text,
     `${percent(finding.share)} ± ${percent(finding.margin)} of the kernel's samples (${String(finding.samples)}), ${words}, ${finding.id}`,
@@ -154,6 +154,12 @@ function findingItem(finding: Finding): vscode.TreeItem {
   item.accessibilityInformation = { label: `${words}: ${finding.rule}, ${percent(finding.share)}, ${finding.where}` };
   go(item, finding.place);
   return item;
+}
+
+/** `accuracy.cu:41` with the number first, because a narrow side bar cuts the end off. */
+function lineFirst(where: string): string {
+  const found = /^(.*):(\d+)$/.exec(where);
+  return found === null ? where : `line ${found[2] ?? ""}, ${found[1] ?? ""}`;
 }
 
 /** A tooltip in which nothing that came out of a report is read as Markdown. */

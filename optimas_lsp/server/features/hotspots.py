@@ -49,6 +49,7 @@ def _report(snapshot: Snapshot, report: OpenReport, *, shown: bool) -> dict[str,
 def _kernel(snapshot: Snapshot, report: OpenReport, views: list[FileView], kernel: KernelAnalysis) -> dict[str, Any]:
     return {
         "name": kernel.name,
+        "baseName": kernel.base_name,
         "mangled": kernel.mangled,
         "launches": kernel.launches,
         "gpuTimeNs": kernel.gpu_time_ns,
