@@ -30,9 +30,9 @@ def _registered_by_the_client() -> set[str]:
 
 
 def test_every_declared_command_is_either_the_clients_or_the_servers() -> None:
-    from optimas_lsp.server.features import commands
+    from optimas_lsp.server import names
 
-    servers = {value for value in vars(commands).values() if isinstance(value, str) and value.startswith("optimas.")}
+    servers = {value for value in vars(names).values() if isinstance(value, str) and value.startswith("optimas.")}
     ours = _registered_by_the_client()
     declared = {entry["command"] for entry in _contributes()["commands"]}
     assert declared <= ours | servers
