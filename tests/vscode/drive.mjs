@@ -79,9 +79,9 @@ class Window {
   async hover() {
     await this.page.keyboard.press("Control+K");
     await this.page.keyboard.press("Control+I");
-    const hover = this.page.locator(".monaco-hover:not(.hidden) .hover-contents").first();
-    await hover.waitFor();
-    const all = this.page.locator(".monaco-hover:not(.hidden)").first();
+    // The diagnostic's part is there first; the table comes with the server's answer.
+    const all = this.page.locator(".monaco-hover:not(.hidden)", { has: this.page.locator("table") }).first();
+    await all.waitFor();
     return { text: await all.innerText(), tables: await all.locator("table").count(), rows: await all.locator("table tr").count() };
   }
 
@@ -116,6 +116,11 @@ class Window {
     }, present);
   }
 
+  /** Waits for a finding of any severity on the lines that are in view. */
+  squiggle() {
+    return this.page.locator(".monaco-editor :is(.squiggly-warning, .squiggly-info)").first().waitFor({ state: "attached" });
+  }
+
   squiggles() {
     return this.page.evaluate(() => {
       const count = (kind) => document.querySelectorAll(`.monaco-editor .${kind}`).length;
@@ -140,19 +145,24 @@ class Window {
 }
 
 const scenarios = {
-  /** A folder with a profile: everything it shows on one file. */
-  async profile(window, { file, line }) {
+  /** A folder with a profile: what shows on a file of a kernel, and on the line that costs most, wherever that is. */
+  async profile(window, { file, line, top }) {
     const seen = {};
     await window.open(task.workspace);
     await window.openFile(file);
     seen.status = await window.waitForStatus(/hot/);
     await window.goToLine(line);
-    await window.page.locator(".monaco-editor .squiggly-warning").first().waitFor({ state: "attached" });
+    await window.squiggle();
     await window.page.locator(".codelens-decoration a").first().waitFor();
     seen.lens = await window.page.locator(".codelens-decoration").allInnerTexts();
     await window.heatSoon(true);
     seen.squiggles = await window.squiggles();
     seen.heat = await window.heat();
+    await window.command("Optimas: Show or Hide Heat in the Gutter");
+    await window.heatSoon(false);
+    seen.heatOff = await window.heat();
+    await window.command("Optimas: Show or Hide Heat in the Gutter");
+    await window.heatSoon(true);
     seen.lines = await window.lines();
     await window.page.keyboard.press("Home"); // from column 1 to the first character of the code
     seen.hover = await window.hover();
@@ -162,21 +172,41 @@ const scenarios = {
     await window.page.locator('.activitybar [aria-label^="Optimas"]').first().click();
     seen.tree = await window.tree();
     await window.shot("tree");
-    const finding = window.page.locator('.pane:has([aria-label^="Hotspots"]) .monaco-list-row', { hasText: file }).first();
+    const finding = window.page.locator('.pane:has([aria-label^="Hotspots"]) .monaco-list-row', { hasText: "line " }).first();
     seen.clicked = (await finding.innerText()).replace(/\s+/g, " ").trim();
     await finding.click();
+    await window.page.locator(`.tab.active[data-resource-name="${top.file}"]`).waitFor();
     await window.page.locator(".monaco-editor.focused").waitFor();
+    await window.page.locator(".monaco-editor .squiggly-warning").first().waitFor({ state: "attached" });
+    await window.heatSoon(true);
     seen.arrived = await window.cursorLine();
-    seen.hoverFromTree = (await window.hover()).text;
-    await window.shot("all");
+    seen.topHover = await window.hover();
+    await window.shot("top");
     await window.page.keyboard.press("Escape");
 
-    await window.command("Optimas: Show or Hide Heat in the Gutter");
-    await window.heatSoon(false);
-    seen.heatOff = await window.heat();
-    await window.command("Optimas: Show or Hide Heat in the Gutter");
-    await window.heatSoon(true);
     return seen;
+  },
+
+  /** The picture of the manual: the kernel above, the line that costs most with its hover below, the tree beside. */
+  async picture(window, { file, line, top }) {
+    await window.open(task.workspace);
+    await window.openFile(file);
+    await window.waitForStatus(/hot/);
+    await window.page.locator('.activitybar [aria-label^="Optimas"]').first().click();
+    await window.tree();
+    await window.openFile(file);
+    await window.goToLine(line);
+    await window.heatSoon(true);
+    if (top.file !== file) {
+      await window.command("View: Split Editor Down");
+      await window.openFile(top.file);
+    }
+    await window.goToLine(top.line);
+    await window.page.locator(".monaco-editor .squiggly-warning").first().waitFor({ state: "attached" });
+    await window.page.keyboard.press("Home");
+    await window.hover();
+    await window.shot("picture");
+    return {};
   },
 
   /** Edits: findings move with their text and leave when it changes. */
@@ -195,6 +225,12 @@ const scenarios = {
     seen.moved = (await window.hover()).text;
     await window.page.keyboard.press("Escape");
     await window.shot("moved");
+    // The text of the line itself changes: what was measured on it no longer holds.
+    await window.page.keyboard.press("End");
+    await window.page.keyboard.type(" // changed");
+    await window.page.locator(".monaco-editor .squiggly-warning").first().waitFor({ state: "detached" });
+    await window.shot("changed");
+    await window.page.keyboard.press("Control+Z");
     return seen;
   },
 
@@ -229,7 +265,7 @@ const scenarios = {
     await window.openFile(file);
     const status = await window.waitForStatus(/hot/);
     await window.goToLine(line);
-    await window.page.locator(".monaco-editor .squiggly-warning").first().waitFor({ state: "attached" });
+    await window.squiggle();
     await window.heatSoon(true);
     await window.page.locator('.activitybar [aria-label^="Optimas"]').first().click();
     const tree = await window.tree();

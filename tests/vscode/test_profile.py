@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -32,10 +35,26 @@ def _copy(sample: str, into: Path, *names: str) -> Path:
     return folder
 
 
-def _line(folder: Path, file: str, pattern: str) -> int:
-    """The 1-based line of ``file`` that matches."""
-    lines = (folder / file).read_text("utf-8").splitlines()
-    return next(number for number, text in enumerate(lines, 1) if re.search(pattern, text))
+def _findings(folder: Path) -> list[tuple[str, int, str]]:
+    """File, line and level of every finding of the folder's report by the command line, costliest first."""
+    (report,) = folder.glob("profile.ncu-rep*")
+    command = "import sys; from optimas_lsp.cli import main; sys.exit(main())"
+    ran = subprocess.run(
+        [sys.executable, "-c", command, "analyze", str(report), "--source", str(folder), "--format", "json"],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    found: list[tuple[float, str, int, str]] = []
+    for kernel in json.loads(ran.stdout)["kernels"]:
+        for evidence in kernel["evidence"]:
+            place = evidence["shown"] or evidence["location"]
+            if place and place["path"]:
+                cost = kernel["share"] * evidence["share"]
+                found.append((-cost, Path(place["path"]).name, place["line"], evidence["level"]))
+    return [(file, line, level) for _, file, line, level in sorted(found)]
 
 
 @pytest.fixture(scope="module")
@@ -55,19 +74,27 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Editor]:
 
 
 @pytest.fixture(scope="module")
-def hottest(folder: Path) -> int:
-    """The line of the inner loop that first needs the score it has loaded."""
-    return _line(folder, FILE, r"if \(outranks\(")
+def top(folder: Path) -> dict[str, Any]:
+    """The costliest finding worth acting on."""
+    return next({"file": file, "line": line} for file, line, level in _findings(folder) if level == "act")
 
 
 @pytest.fixture(scope="module")
-def seen(running: Editor, folder: Path, hottest: int, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def inside(folder: Path) -> int:
+    """The line of the costliest finding in the file of the kernel."""
+    return next(line for file, line, level in _findings(folder) if file == FILE and level != "note")
+
+
+@pytest.fixture(scope="module")
+def seen(
+    running: Editor, folder: Path, top: dict[str, Any], inside: int, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, Any]:
     """What one walk through the editor showed."""
-    return running.drive("profile", folder, tmp_path_factory.mktemp("shots"), file=FILE, line=hottest)
+    return running.drive("profile", folder, tmp_path_factory.mktemp("shots"), file=FILE, line=inside, top=top)
 
 
 def test_the_lines_where_the_gpu_waits_carry_squiggles_and_text_at_their_ends(seen: dict[str, Any]) -> None:
-    assert seen["squiggles"]["warning"] > 0
+    assert seen["squiggles"]["warning"] + seen["squiggles"]["info"] > 0
     assert any(re.search(r"\d %", line) for line in seen["lines"] if "//" not in line)
 
 
@@ -88,11 +115,10 @@ def test_the_tree_lists_kernels_with_their_findings_costliest_first(seen: dict[s
     assert shares == sorted(shares, reverse=True)
 
 
-def test_a_click_in_the_tree_goes_to_the_line_it_names(seen: dict[str, Any]) -> None:
-    named = re.search(rf"line (\d+), {FILE}", seen["clicked"])
-    assert named is not None
-    assert seen["arrived"] == int(named[1])
-    assert seen["hoverFromTree"]
+def test_a_click_in_the_tree_goes_to_the_costliest_line(seen: dict[str, Any], top: dict[str, Any]) -> None:
+    assert f"line {top['line']}, {top['file']}" in seen["clicked"]
+    assert seen["arrived"] == top["line"]
+    assert seen["topHover"]["tables"] >= 1
 
 
 def test_heat_is_in_the_gutter_until_it_is_switched_off(seen: dict[str, Any]) -> None:
@@ -111,8 +137,10 @@ def test_the_extension_activates_in_under_200_ms_of_its_own_time(running: Editor
     assert max(own) < 200
 
 
-def test_findings_move_with_their_text(running: Editor, folder: Path, hottest: int, tmp_path: Path) -> None:
-    seen = running.drive("edits", folder, tmp_path / "shots", file=FILE, line=hottest)
+def test_findings_move_with_their_text_and_leave_when_it_changes(
+    running: Editor, folder: Path, top: dict[str, Any], tmp_path: Path
+) -> None:
+    seen = running.drive("edits", folder, tmp_path / "shots", **top)
     assert "samples" in seen["moved"]
 
 
@@ -120,12 +148,12 @@ def test_two_roots_show_the_findings_of_both(running: Editor, folder: Path, tmp_
     other = _copy("adjacent", tmp_path, "adjacent.cu")
     workspace = tmp_path / "both.code-workspace"
     workspace.write_text(json.dumps({"folders": [{"path": str(folder)}, {"path": str(other)}]}), "utf-8")
-    seen = running.drive("glance", workspace, tmp_path / "shots", file="adjacent.cu", line=1)
+    seen = running.drive("glance", workspace, tmp_path / "shots", file="adjacent.cu", line=_findings(other)[0][1])
     assert any("adjacent" in row for row in seen["tree"])
     assert any("accuracy" in row for row in seen["tree"])
 
 
-def test_an_untrusted_folder_shows_its_profile_and_chooses_no_python(folder: Path, tmp_path: Path) -> None:
+def test_an_untrusted_folder_shows_its_profile_and_chooses_no_python(folder: Path, inside: int, tmp_path: Path) -> None:
     trap = tmp_path / "trap"
     trap.write_text(f"#!/bin/sh\ntouch {tmp_path}/sprung\n", "utf-8")
     trap.chmod(0o755)
@@ -136,7 +164,7 @@ def test_an_untrusted_folder_shows_its_profile_and_chooses_no_python(folder: Pat
     (work / "optimas_lsp").mkdir()
     (work / "optimas_lsp" / "__init__.py").write_text(f"open({str(tmp_path / 'sprung')!r}, 'w')\n", "utf-8")
     with editor(tmp_path / "editor", restricted=True) as untrusting:
-        seen = untrusting.drive("glance", work, tmp_path / "shots", file=FILE, line=41)
+        seen = untrusting.drive("glance", work, tmp_path / "shots", file=FILE, line=inside)
     assert "hot" in seen["status"]
     assert seen["restricted"] == 1
     assert not (tmp_path / "sprung").exists()
@@ -145,3 +173,11 @@ def test_an_untrusted_folder_shows_its_profile_and_chooses_no_python(folder: Pat
 def test_the_walkthrough_has_its_four_steps(running: Editor, folder: Path, tmp_path: Path) -> None:
     seen = running.drive("walkthrough", folder, tmp_path / "shots")
     assert len(seen["steps"]) == 4
+
+
+def test_the_picture_of_the_manual_can_be_taken_again(
+    running: Editor, folder: Path, top: dict[str, Any], inside: int, tmp_path: Path
+) -> None:
+    shots = tmp_path / "shots"
+    running.drive("picture", folder, shots, file=FILE, line=inside, top=top, viewport={"width": 1360, "height": 900})
+    assert (shots / "picture.png").stat().st_size > 20_000

@@ -72,7 +72,7 @@ export class HotspotsTree implements vscode.TreeDataProvider<Node> {
       .sort((a, b) => cost(b.kernel, b.finding) - cost(a.kernel, a.finding))
       .map(({ kernel, finding }) => ({
         label: `$(${LEVELS[finding.level].icon}) ${finding.where}  ${finding.rule}`,
-        description: `${percent(finding.share)} of ${kernel.baseName}`,
+        description: finding.where === "" ? kernel.baseName : `${percent(finding.share)} of ${kernel.baseName}`,
         detail: finding.text,
         place: finding.place,
       }));
@@ -141,17 +141,21 @@ function kernelItem(kernel: Kernel): vscode.TreeItem {
 }
 
 function findingItem(finding: Finding): vscode.TreeItem {
-  const item = new vscode.TreeItem(`${percent(finding.share)}  ${finding.rule}`);
+  // What belongs to the kernel as a whole has no share of its samples.
+  const share = finding.where === "" ? "" : percent(finding.share);
+  const item = new vscode.TreeItem(`${share}  ${finding.rule}`.trim());
   const { icon, color, words } = LEVELS[finding.level];
   const lost = finding.place === null && finding.where !== "";
-  item.description = lost ? `${lineFirst(finding.where)} (not in this workspace, or changed)` : lineFirst(finding.where);
+  item.description = share === "" ? "the whole kernel" : lost ? `${lineFirst(finding.where)} (not in this workspace, or changed)` : lineFirst(finding.where);
   item.tooltip = plain([
     finding.text,
-    `${percent(finding.share)} ± ${percent(finding.margin)} of the kernel's samples (${String(finding.samples)}), ${words}, ${finding.id}`,
+    share === ""
+      ? `${words}, ${finding.id}`
+      : `${share} ± ${percent(finding.margin)} of the kernel's samples (${String(finding.samples)}), ${words}, ${finding.id}`,
   ]);
   item.iconPath = new vscode.ThemeIcon(icon, new vscode.ThemeColor(color));
   item.contextValue = "finding";
-  item.accessibilityInformation = { label: `${words}: ${finding.rule}, ${percent(finding.share)}, ${finding.where}` };
+  item.accessibilityInformation = { label: [`${words}: ${finding.rule}`, share, finding.where].filter((part) => part !== "").join(", ") };
   go(item, finding.place);
   return item;
 }
@@ -178,8 +182,11 @@ function go(item: vscode.TreeItem, place: Place | null): void {
   }
 }
 
-/** Opens the file of `place` with the cursor there. */
+/** Opens the file of `place` with the cursor there, or on the first character of the line that is not blank. */
 export async function reveal(place: Place): Promise<void> {
-  const position = new vscode.Position(place.line, place.character);
-  await vscode.window.showTextDocument(vscode.Uri.parse(place.uri, true), { selection: new vscode.Range(position, position) });
+  const document = await vscode.workspace.openTextDocument(vscode.Uri.parse(place.uri, true));
+  const line = document.lineAt(Math.min(place.line, document.lineCount - 1));
+  const column = Math.max(place.character, line.firstNonWhitespaceCharacterIndex);
+  const position = new vscode.Position(line.lineNumber, column);
+  await vscode.window.showTextDocument(document, { selection: new vscode.Range(position, position) });
 }
