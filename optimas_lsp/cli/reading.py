@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import threading
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,10 +15,12 @@ from optimas_lsp.errors import ConfigError, OptimasError, SourceError
 from optimas_lsp.insight.analysis import analyze
 from optimas_lsp.insight.evidence import Analysis
 from optimas_lsp.insight.load import enrichment
+from optimas_lsp.insight.locate import is_library
 from optimas_lsp.profile.limits import Limits, Progress
-from optimas_lsp.profile.model import Profile, SourceFile
+from optimas_lsp.profile.model import Note, Profile, SourceFile
 from optimas_lsp.profile.store import open_profile
 from optimas_lsp.source.paths import PathMapper
+from optimas_lsp.source.text import decode
 
 
 class KernelError(OptimasError):
@@ -41,7 +43,7 @@ class Reading:
         if self.mapper is None or not source.line_digests:
             return None
         path = self.mapper.resolve(source).path
-        return None if path is None else path.read_text("utf-8", errors="replace")
+        return None if path is None else read_text(path)
 
 
 @dataclass(frozen=True)
@@ -106,7 +108,39 @@ class Reader:
             keep_all=self.keep_all,
             wanted=None if pattern is None else lambda each: matches(pattern, each.name, each.mangled),
         )
-        return Reading(report, profile, analysis, mapper)
+        notes = () if mapper is None else tuple(source_notes(profile, mapper))
+        return Reading(report, profile, analysis.model_copy(update={"notes": (*analysis.notes, *notes)}), mapper)
+
+
+def source_notes(profile: Profile, mapper: PathMapper) -> Iterator[Note]:
+    """What the reader must know about the folders given: none of the sources is there, or one changed since."""
+    found = 0
+    for source in profile.files:
+        path = mapper.resolve(source).path
+        if path is None or is_library(str(path)):
+            continue
+        found += 1
+        text = read_text(path)
+        if source.text is not None and text is not None and text.split() != source.text.split():
+            yield Note(
+                code="changed-since-profiling",
+                text=f"{path} changed since it was profiled: line numbers and source lines here are those of the "
+                "profiled text",
+            )
+    if profile.files and not found:
+        yield Note(
+            code="sources-not-found",
+            text="no source file of the report is in the folders given with --source: "
+            "optimas doctor --report REPORT --source DIR says why for each",
+        )
+
+
+def read_text(path: Path) -> str | None:
+    """The text of a source file here, None when it cannot be read."""
+    try:
+        return decode(path.read_bytes()).text
+    except OSError:
+        return None
 
 
 def matches(pattern: re.Pattern[str], name: str, mangled: str) -> bool:

@@ -18,6 +18,7 @@ from optimas_lsp.insight import facts as kernel_facts
 from optimas_lsp.insight.blame import Stall, blame_evidence
 from optimas_lsp.insight.conflicts import conflicts
 from optimas_lsp.insight.counters import importance
+from optimas_lsp.insight.definition import Definitions
 from optimas_lsp.insight.evidence import (
     Analysis,
     Evidence,
@@ -62,6 +63,7 @@ def analyze(
     times = gpu_times_ns(profile)
     all_time = sum(time for time in times if time is not None)
     locator = Locator(profile, resolve)
+    definitions = Definitions(profile, locator)
     launches: list[list[Launch]] = [[] for _ in profile.kernels]
     for launch in profile.launches:
         launches[launch.kernel].append(launch)
@@ -78,6 +80,7 @@ def analyze(
             launches[at],
             settings,
             locator,
+            definitions=definitions,
             hot=at in selection.hot,
             looked_at=at in selection.hot or wanted is not None,
             gpu_time_ns=time,
@@ -118,6 +121,7 @@ def _kernel(
     settings: Settings,
     locator: Locator,
     *,
+    definitions: Definitions,
     hot: bool,
     looked_at: bool,
     gpu_time_ns: float | None,
@@ -150,6 +154,7 @@ def _kernel(
         hot=hot,
         grid=longest.grid if longest else (0, 0, 0),
         block=longest.block if longest else (0, 0, 0),
+        location=definitions.of(kernel),
         issue_active=active,
         facts=kernel_facts.facts(counters),
         samples=totals,

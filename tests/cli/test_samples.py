@@ -109,3 +109,19 @@ def test_the_demo_shows_squiggles_hover_and_lens_through_the_real_server(sample:
     assert any("Hover on" in row for row in rows)
     assert any("long_scoreboard" in row and "%" in row for row in rows)
     assert "Neovim" in done.stdout
+
+
+def test_sources_that_are_elsewhere_or_changed_are_said_so(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    notes = {each["code"] for each in analyze_json(report("accuracy"), "--source", tmp_path / "empty")["notes"]}
+    assert "sources-not-found" in notes
+    text = (SAMPLES / "accuracy" / "accuracy.cu").read_text("utf-8")
+    (tmp_path / "accuracy.cu").write_text("// a new first line\n" + text, "utf-8")
+    (tmp_path / "rank.cuh").write_bytes((SAMPLES / "accuracy" / "rank.cuh").read_bytes().replace(b"\n", b"\r\n"))
+    changed = [
+        each["text"]
+        for each in analyze_json(report("accuracy"), "--source", tmp_path)["notes"]
+        if each["code"] == "changed-since-profiling"
+    ]
+    [one] = changed
+    assert str(tmp_path / "accuracy.cu") in one

@@ -140,3 +140,15 @@ def test_a_basic_report_has_no_samples_and_a_note_with_the_remedy() -> None:
 def test_two_instantiations_of_one_template_are_two_kernels() -> None:
     _, analysis = load(report("shmem"), False)
     assert [kernel.base_name for kernel in analysis.kernels].count("mix_tiles") == 2
+
+
+@pytest.mark.parametrize("sample", HOTTEST)
+def test_every_kernel_of_a_program_is_found_where_it_is_defined(sample: str) -> None:
+    profile, analysis = load(report(sample), False)
+    texts = {source.path: (source.text or "").splitlines() for source in profile.files}
+    places: list[tuple[str, int]] = []
+    for kernel in analysis.kernels:
+        assert kernel.location is not None
+        assert kernel.base_name in texts[kernel.location.file][kernel.location.line - 1]
+        places.append((kernel.location.file, kernel.location.line))
+    assert len(set(places)) == len(places) or sample == "shmem", "only instantiations share a definition"
