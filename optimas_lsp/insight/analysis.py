@@ -16,6 +16,7 @@ from typing import Literal
 from optimas_lsp.config import Settings
 from optimas_lsp.insight import facts as kernel_facts
 from optimas_lsp.insight.blame import Stall, blame_evidence
+from optimas_lsp.insight.bounds import bounded
 from optimas_lsp.insight.conflicts import conflicts
 from optimas_lsp.insight.counters import importance
 from optimas_lsp.insight.definition import Definitions
@@ -142,6 +143,7 @@ def _kernel(
     roof = roofline(profile, launches)
     ranking = importance(profile, launches) if looked_at or keep_all else None
     if looked_at or keep_all:
+        ranked = bounded(ranked, totals, roof, share)
         ranked = (*ranked, *((item, True) for item in kernel_evidence(kernel.mangled, roof, ranking, share)))
     longest = max(launches, key=lambda launch: launch.duration_ns or 0.0, default=None)
     found = KernelAnalysis(

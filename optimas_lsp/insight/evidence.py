@@ -30,13 +30,17 @@ class Location(Frozen):
 
 
 class Cause(Frozen):
-    """One instruction that made a line wait. ``share`` is of the samples of the evidence it belongs to (0 to 1)."""
+    """One instruction that made a line wait. ``share`` is of the samples of the evidence it belongs to (0 to 1).
+
+    The shares of one evidence sum to 1: what no instruction could be given is a last entry with opcode ``unknown``, no
+    file, line 0 and confidence ``none``.
+    """
 
     file: str
     line: int
     opcode: str
     share: float
-    confidence: Literal["certain", "dominant", "shared"]
+    confidence: Literal["certain", "dominant", "shared", "none"]
     kind: Literal["raw", "war", "sync", "self", "drain"] = "raw"
     path: str | None = None
     inlined_at: tuple[Location, ...] = ()

@@ -273,6 +273,14 @@ class Blamer:
                 return [_Weighed(consumer - 1, "self", 1.0)]
         return [_Weighed(consumer, "self", 1.0)]
 
+    def _entered(self, at: int, barrier: int) -> float:
+        """How often warps came to ``at``, repetitions of loops that do not hold ``barrier`` counted once."""
+        block, meeting = self.flow.block_of[at], self.flow.block_of[barrier]
+        for loop in self.flow.loops:
+            if block in loop.body and meeting not in loop.body:
+                return sum(edge.weight for edge in self.flow.before[loop.head] if edge.source not in loop.body)
+        return self.flow.frequency[block]
+
     def _barrier(self, consumer: int) -> list[_Weighed]:
         """The barrier itself; where samples show one conditional path to arrive last, that path's slowest instruction.
 
@@ -301,7 +309,7 @@ class Blamer:
         backwards(self.flow, self.instructions, barrier, visit, cost=self._issue, live=0)
         waiting.pop(barrier, None)
         total = sum(waiting.values())
-        late = {at: n for at, n in waiting.items() if executed[at] <= _LATE_PATH * executed[barrier]}
+        late = {at: n for at, n in waiting.items() if self._entered(at, barrier) <= _LATE_PATH * executed[barrier]}
         if not late or sum(late.values()) < _LATE_SAMPLES * total or sum(late.values()) < 10:
             return here
         slowest = max(late, key=lambda at: (late[at], -at))

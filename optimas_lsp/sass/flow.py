@@ -49,9 +49,9 @@ class Flow:
     """The graph of one section. ``before[b]`` are the edges into block b; ``block_of[i]`` the block of instruction i.
 
     ``frequency[b]`` is how often warps executed the block (estimated from loop depth when nothing was counted);
-    ``depth[b]`` is the number of loops around it within its function; ``header[b]`` the innermost loop's first block or
-    -1. ``callers`` maps a function's number to the blocks that call it. ``entries`` holds each function's first
-    instruction. ``complete`` is False where an indirect branch or call could not be followed.
+    ``depth[b]`` is the number of loops around it within its function. ``callers`` maps a function's number to the
+    blocks that call it. ``entries`` holds each function's first instruction. ``complete`` is False where an indirect
+    branch or call could not be followed.
     """
 
     blocks: tuple[Block, ...]
@@ -60,7 +60,7 @@ class Flow:
     after: tuple[tuple[int, ...], ...]
     frequency: tuple[float, ...]
     depth: tuple[int, ...]
-    header: tuple[int, ...]
+    loops: tuple[loops.Loop, ...]
     callers: dict[int, tuple[int, ...]]
     entries: tuple[int, ...]
     complete: bool
@@ -78,7 +78,8 @@ def build(instructions: Sequence[Instruction], section: Section, executed: Seque
         for site in sites:
             if (following := shape.following(site)) is not None:
                 forward[site].append(following)
-    header, depth = loops.find(forward, [shape.block_of[entry] for entry in shape.entries])
+    found = loops.find(forward, [shape.block_of[entry] for entry in shape.entries])
+    depth = [sum(block.index in loop.body for loop in found) for block in shape.blocks]
     if executed and any(executed):
         counts = [float(max(executed[block.first : block.end])) for block in shape.blocks]
         weights = frequency.counted(after, counts)
@@ -96,7 +97,7 @@ def build(instructions: Sequence[Instruction], section: Section, executed: Seque
         after=tuple(tuple(targets) for targets in after),
         frequency=tuple(counts),
         depth=tuple(depth),
-        header=tuple(header),
+        loops=found,
         callers={function: tuple(sites) for function, sites in shape.called.items()},
         entries=tuple(shape.entries),
         complete=shape.complete,

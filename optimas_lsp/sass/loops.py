@@ -1,12 +1,21 @@
-"""Natural loops of a control-flow graph: the innermost header of each block and how many loops surround it."""
+"""Natural loops of a control-flow graph."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 
-def find(forward: Sequence[Sequence[int]], entries: Sequence[int]) -> tuple[list[int], list[int]]:
-    """(innermost loop's first block or -1, number of loops around) for each node of the graph ``forward``.
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """One natural loop: its first block and all its blocks."""
+
+    head: int
+    body: frozenset[int]
+
+
+def find(forward: Sequence[Sequence[int]], entries: Sequence[int]) -> tuple[Loop, ...]:
+    """The loops of the graph ``forward``, outer ones first.
 
     A back edge is one to a node on the current path of a depth-first search from ``entries``; the loop's body is what
     reaches the edge's source without passing its target.
@@ -18,12 +27,7 @@ def find(forward: Sequence[Sequence[int]], entries: Sequence[int]) -> tuple[list
     bodies: dict[int, set[int]] = {}
     for head, latch in _back_edges(forward, entries):
         bodies.setdefault(head, {head}).update(_body(head, latch, backward))
-    header, depth = [-1] * len(forward), [0] * len(forward)
-    for head, body in sorted(bodies.items(), key=lambda item: -len(item[1])):
-        for member in body:
-            header[member] = head
-            depth[member] += 1
-    return header, depth
+    return tuple(Loop(head, frozenset(body)) for head, body in sorted(bodies.items(), key=lambda item: -len(item[1])))
 
 
 def _back_edges(forward: Sequence[Sequence[int]], entries: Sequence[int]) -> list[tuple[int, int]]:
