@@ -187,7 +187,7 @@ const scenarios = {
     return seen;
   },
 
-  /** The picture of the manual: the kernel above, the line that costs most with its hover below, the tree beside. */
+  /** The picture of the manual: the tree, the kernel, and the line that costs most with its hover. */
   async picture(window, { file, line, top }) {
     await window.open(task.workspace);
     await window.openFile(file);
@@ -198,12 +198,15 @@ const scenarios = {
     await window.goToLine(line);
     await window.heatSoon(true);
     if (top.file !== file) {
-      await window.command("View: Split Editor Down");
+      await window.page.keyboard.press("Control+Backslash"); // one more group to the right
+      await window.page.locator(".editor-group-container").nth(1).waitFor();
       await window.openFile(top.file);
     }
     await window.goToLine(top.line);
     await window.page.locator(".monaco-editor .squiggly-warning").first().waitFor({ state: "attached" });
     await window.page.keyboard.press("Home");
+    await window.heatSoon(true);
+    await window.page.mouse.move(600, 3); // away from what shows a tooltip
     await window.hover();
     await window.shot("picture");
     return {};
@@ -229,6 +232,7 @@ const scenarios = {
     await window.page.keyboard.press("End");
     await window.page.keyboard.type(" // changed");
     await window.page.locator(".monaco-editor .squiggly-warning").first().waitFor({ state: "detached" });
+    await window.heatSoon(false);
     await window.shot("changed");
     await window.page.keyboard.press("Control+Z");
     return seen;
@@ -275,6 +279,18 @@ const scenarios = {
       tree,
       restricted: await window.page.locator('.statusbar-item[id="status.workspaceTrust"]').count(),
     };
+  },
+
+  /** What VS Code itself says the extension's activation took: loading its code and calling it. */
+  async activation(window, { file }) {
+    await window.open(task.workspace);
+    await window.openFile(file);
+    await window.waitForStatus(/hot/);
+    await window.command("Developer: Show Running Extensions");
+    const row = window.page.locator(".runtime-extensions-editor .extension", { hasText: "Optimas" }).first();
+    await row.waitFor();
+    await window.shot("activation");
+    return { row: (await row.innerText()).replace(/\s+/g, " ") };
   },
 
   /** The first-use pages. */

@@ -73,16 +73,24 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Editor]:
         yield one
 
 
+def _top(folder: Path) -> dict[str, Any]:
+    return next({"file": file, "line": line} for file, line, level in _findings(folder) if level == "act")
+
+
+def _inside(folder: Path, name: str) -> int:
+    return next(line for file, line, level in _findings(folder) if file == name and level != "note")
+
+
 @pytest.fixture(scope="module")
 def top(folder: Path) -> dict[str, Any]:
     """The costliest finding worth acting on."""
-    return next({"file": file, "line": line} for file, line, level in _findings(folder) if level == "act")
+    return _top(folder)
 
 
 @pytest.fixture(scope="module")
 def inside(folder: Path) -> int:
     """The line of the costliest finding in the file of the kernel."""
-    return next(line for file, line, level in _findings(folder) if file == FILE and level != "note")
+    return _inside(folder, FILE)
 
 
 @pytest.fixture(scope="module")
@@ -110,13 +118,14 @@ def test_the_kernel_has_a_code_lens_with_its_share_of_gpu_time(seen: dict[str, A
 
 def test_the_tree_lists_kernels_with_their_findings_costliest_first(seen: dict[str, Any]) -> None:
     assert any(row.startswith("accuracy_kernel") for row in seen["tree"])
-    shares = [float(found[1]) for row in seen["tree"] if (found := re.match(r"([\d.]+) %", row))]
+    shares = [float(found[1]) for row in seen["tree"] if (found := re.match(r"([\d.]+) % line", row))]
     assert shares
     assert shares == sorted(shares, reverse=True)
 
 
 def test_a_click_in_the_tree_goes_to_the_costliest_line(seen: dict[str, Any], top: dict[str, Any]) -> None:
-    assert f"line {top['line']}, {top['file']}" in seen["clicked"]
+    assert f"line {top['line']} " in seen["clicked"]
+    assert seen["clicked"].endswith(top["file"])
     assert seen["arrived"] == top["line"]
     assert seen["topHover"]["tables"] >= 1
 
@@ -130,11 +139,15 @@ def test_the_status_bar_names_the_report(seen: dict[str, Any]) -> None:
     assert "profile.ncu-rep" in seen["status"]
 
 
-def test_the_extension_activates_in_under_200_ms_of_its_own_time(running: Editor, seen: dict[str, Any]) -> None:
-    assert seen["status"]
+def test_the_extension_activates_in_under_200_ms_by_vs_codes_own_account(
+    running: Editor, folder: Path, tmp_path: Path
+) -> None:
+    seen = running.drive("activation", folder, tmp_path / "shots", file=FILE)
+    took = re.search(r"Activation: (\d+)ms", seen["row"])
+    assert took is not None, seen["row"]
+    assert int(took[1]) < 200
     own = [float(time) for time in re.findall(r"activated in ([\d.]+) ms", running.log())]
-    assert own
-    assert max(own) < 200
+    sys.stdout.write(f"activation by VS Code: {seen['row']}; own call: {own} ms\n")
 
 
 def test_findings_move_with_their_text_and_leave_when_it_changes(
@@ -175,9 +188,12 @@ def test_the_walkthrough_has_its_four_steps(running: Editor, folder: Path, tmp_p
     assert len(seen["steps"]) == 4
 
 
-def test_the_picture_of_the_manual_can_be_taken_again(
-    running: Editor, folder: Path, top: dict[str, Any], inside: int, tmp_path: Path
-) -> None:
-    shots = tmp_path / "shots"
-    running.drive("picture", folder, shots, file=FILE, line=inside, top=top, viewport={"width": 1360, "height": 900})
-    assert (shots / "picture.png").stat().st_size > 20_000
+def test_the_pictures_of_the_manual_can_be_taken_again(running: Editor, folder: Path, tmp_path: Path) -> None:
+    sizes = {"accuracy": {"width": 1500, "height": 800}, "adjacent": {"width": 1240, "height": 800}}
+    for sample, size in sizes.items():
+        place = folder if sample == "accuracy" else _copy("adjacent", tmp_path, "adjacent.cu")
+        top = _top(place)
+        shots = tmp_path / f"{sample}-shots"
+        line = _inside(place, f"{sample}.cu")
+        running.drive("picture", place, shots, file=f"{sample}.cu", line=line, top=top, viewport=size)
+        assert 20_000 < (shots / "picture.png").stat().st_size < 400_000

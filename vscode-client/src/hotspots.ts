@@ -110,7 +110,8 @@ function cost(kernel: Kernel, finding: Finding): number {
 function reportItem(report: Report): vscode.TreeItem {
   const open = report.shown ? vscode.TreeItemCollapsibleState.Expanded : vscode.TreeItemCollapsibleState.Collapsed;
   const item = new vscode.TreeItem(report.name, open);
-  item.description = report.shown ? report.device : `${report.device} · not shown`;
+  const folder = /([^/\\]+)[/\\][^/\\]+$/.exec(report.path)?.[1];
+  item.description = [folder, report.device, report.shown ? undefined : "not shown"].filter((part) => part !== undefined).join(" · ");
   item.tooltip = plain([report.path, report.device, report.tool, ...report.notes]);
   item.iconPath = new vscode.ThemeIcon("graph");
   item.contextValue = "report";
@@ -143,10 +144,13 @@ function kernelItem(kernel: Kernel): vscode.TreeItem {
 function findingItem(finding: Finding): vscode.TreeItem {
   // What belongs to the kernel as a whole has no share of its samples.
   const share = finding.where === "" ? "" : percent(finding.share);
-  const item = new vscode.TreeItem(`${share}  ${finding.rule}`.trim());
+  // The number of the line stands in front of the reason, because a narrow side bar cuts the end off.
+  const [, file = "the whole kernel", line] = /^(.*):(\d+)$/.exec(finding.where) ?? [];
+  const parts = [share, line === undefined ? "" : `line ${line}`, finding.rule];
+  const item = new vscode.TreeItem(parts.filter((part) => part !== "").join("  "));
   const { icon, color, words } = LEVELS[finding.level];
   const lost = finding.place === null && finding.where !== "";
-  item.description = share === "" ? "the whole kernel" : lost ? `${lineFirst(finding.where)} (not in this workspace, or changed)` : lineFirst(finding.where);
+  item.description = lost ? `${file} (not in this workspace, or changed)` : file;
   item.tooltip = plain([
     finding.text,
     share === ""
@@ -158,12 +162,6 @@ function findingItem(finding: Finding): vscode.TreeItem {
   item.accessibilityInformation = { label: [`${words}: ${finding.rule}`, share, finding.where].filter((part) => part !== "").join(", ") };
   go(item, finding.place);
   return item;
-}
-
-/** `accuracy.cu:41` with the number first, because a narrow side bar cuts the end off. */
-function lineFirst(where: string): string {
-  const found = /^(.*):(\d+)$/.exec(where);
-  return found === null ? where : `line ${found[2] ?? ""}, ${found[1] ?? ""}`;
 }
 
 /** A tooltip in which nothing that came out of a report is read as Markdown. */

@@ -1,6 +1,6 @@
 // One running server and everything that depends on it: start, stop, restart, and what the editor shows meanwhile.
 import * as vscode from "vscode";
-import { LanguageClient, State, type LanguageClientOptions, type Middleware, type ServerOptions } from "vscode-languageclient/node";
+import type { LanguageClient, LanguageClientOptions, Middleware, ServerOptions } from "vscode-languageclient/node";
 import { offerFix } from "./install";
 import { HOTSPOTS_CHANGED, HOTSPOTS_COMMAND, EMPTY, type Hotspots } from "./protocol";
 import { environment, examine, explain, findInterpreter, type Verdict } from "./python";
@@ -62,6 +62,8 @@ export class Session implements vscode.Disposable {
       args: ["-m", "optimas_lsp"],
       options: { cwd: home, env: environment() },
     };
+    // Loaded here, not at activation: it is nine tenths of this extension's code.
+    const { LanguageClient, State } = await import("vscode-languageclient/node");
     const client = new LanguageClient("optimas", "Optimas", server, this.options());
     client.onNotification(HOTSPOTS_CHANGED, () => {
       this.refreshSoon();
@@ -103,7 +105,7 @@ export class Session implements vscode.Disposable {
 
   /** What the server knows now; nothing while it is not running. */
   async hotspots(): Promise<Hotspots> {
-    if (this.client?.state !== State.Running) {
+    if (this.client?.isRunning() !== true) {
       return EMPTY;
     }
     return ((await this.execute(HOTSPOTS_COMMAND)) as Hotspots | null) ?? EMPTY;
