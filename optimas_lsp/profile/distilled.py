@@ -57,7 +57,11 @@ def read(path: Path, limit_mb: int, *, trusted: bool = False) -> Profile:
         with path.open("rb") as file:
             head = file.read(4)
             if size > limit_mb * MB:
-                raise ReportError(f"is {size // MB} MB, more than the {limit_mb} MB allowed", where=path)
+                raise ReportError(
+                    f"is {size // MB} MB, more than the {limit_mb} MB allowed",
+                    where=path,
+                    remedy="distil a report of fewer launches",
+                )
             plain = None if is_zstd(head) else head + file.read()
     except OSError as error:
         raise unreadable(path, error) from None

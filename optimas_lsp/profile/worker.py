@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import TracebackType
 from typing import IO, TYPE_CHECKING, TextIO, cast
 
 from optimas_lsp.errors import OptimasError
@@ -136,7 +137,13 @@ def _take_output() -> Channel:
     return Channel(os.fdopen(out, "wb"))
 
 
-if __name__ == "__main__":
-    status = main()
+def _give_up(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """Say what went wrong and leave, not through the native reader's destructors: they abort and hide the reason."""
+    sys.__excepthook__(kind, error, trace)
     sys.stderr.flush()
-    os._exit(status)  # not through the native reader's destructors: they take seconds and have nothing to save
+    os._exit(1)
+
+
+if __name__ == "__main__":
+    sys.excepthook = _give_up
+    os._exit(main())

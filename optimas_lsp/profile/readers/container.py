@@ -60,13 +60,19 @@ class Result:
 
     @property
     def mangled(self) -> str:
-        """Mangled name of the kernel; reads only the start of the message."""
-        return first_text(self.data, 5)
+        """Mangled name of the kernel, empty where the message is damaged; reads only its start."""
+        try:
+            return first_text(self.data, 5)
+        except DamagedError:
+            return ""
 
     @property
     def reference(self) -> tuple[bytes, int] | None:
-        """Which :class:`Source` the kernel came from; reads the whole message."""
-        return next(((self.owner, first_int(found, 1) or 0) for found in message(self.data, 15)), None)
+        """Which :class:`Source` the kernel came from, None where the message is damaged; reads all of it."""
+        try:
+            return next(((self.owner, first_int(found, 1) or 0) for found in message(self.data, 15)), None)
+        except DamagedError:
+            return None
 
 
 @dataclass(frozen=True)
@@ -109,8 +115,10 @@ class Container:
         return None
 
 
-def open_container(path: Path) -> Container:
+def open_container(path: Path, shown: str | None = None) -> Container:
     """Walk the blocks of the report ``path`` without copying it; what follows the first flaw is left out.
+
+    ``shown`` is the name the user knows it by.
 
     Raises ReportError when it is not a report at all; OSError.
     """
@@ -119,7 +127,7 @@ def open_container(path: Path) -> Container:
         if head != MAGIC:
             raise ReportError(
                 f"is no Nsight Compute report (it starts with {head!r}, not {MAGIC!r})",
-                where=path,
+                where=shown or path,
                 remedy="name a file that ncu -o NAME wrote (NAME.ncu-rep), or a distilled profile (.optimas.json)",
             )
         data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))

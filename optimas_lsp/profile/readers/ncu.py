@@ -7,7 +7,6 @@ reason that no sample has is not looked into.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,19 +14,17 @@ from typing import Any, Literal
 
 from optimas_lsp import __version__
 from optimas_lsp.profile.job import Job
-from optimas_lsp.profile.model import Device, Launch, Profile, Tool
+from optimas_lsp.profile.model import Launch, Profile, Tool
 from optimas_lsp.profile.readers.code import Listing, entry, from_cubin, from_listing
 from optimas_lsp.profile.readers.container import Source, open_container
 from optimas_lsp.profile.readers.elf import code_of
 from optimas_lsp.profile.readers.gather import Gathering, KernelSums, Names
 from optimas_lsp.profile.readers.native import NOT_KERNELS, load, native, tool_notes, unreadable_launch
 from optimas_lsp.profile.readers.rules import rule_result
+from optimas_lsp.profile.readers.values import ATTRIBUTE, device, dimensions, duration_ns, finite, first, interval_ns
 
 STALL = "smsp__pcsamp_warps_issue_stalled_"
 NOT_ISSUED = "_not_issued"
-ATTRIBUTE = "device__attribute_"
-"""Kept once in ``Device.attributes``, not with every launch."""
-
 _TABLES = ("breakdown:", "group:")
 """Strings that list other counters."""
 
@@ -37,8 +34,8 @@ _NO_SUM = re.compile(r"^derived__(avg|derivative|pct)_|_nway$|_type$|^smsp__pcsa
 _SMALLEST_ADDRESS = 1 << 24
 """Correlation ids below this are block sizes, register counts and the like; code is loaded far above."""
 
-_NS = {"ns": 1.0, "nsecond": 1.0, "us": 1e3, "usecond": 1e3, "ms": 1e6, "msecond": 1e6, "s": 1e9, "second": 1e9}
 Role = Literal["counter", "stall", "per-instruction", "attribute", "none"]
+ByRole = dict[Role, dict[str, Any]]
 
 
 class Reader:
@@ -47,7 +44,7 @@ class Reader:
     def __init__(self, job: Job) -> None:
         """Raises ReportError when the report cannot be read."""
         self._job = job
-        self._container = open_container(Path(job.path))
+        self._container = open_container(Path(job.path), job.shown)
         self._places = load(Path(job.path), job.shown, self._container)
         self._native: Any = native(job.shown)
         self._severities = {int(item): item.name for item in self._native.MsgType}
@@ -93,52 +90,62 @@ class Reader:
         part = self._all.freeze(name=job.name, sha256=job.sha256, size=job.size, tool=tool, distiller=__version__)
         return part, stop
 
-    def _launch(self, index: int, action: Any) -> None:
-        metrics: dict[str, Any] = {}
-        by_role: dict[Role, dict[str, Any]] = {"stall": {}, "per-instruction": {}, "attribute": {}}
-        row: list[float | None] = [None] * len(self._all.metrics)
-        every_name = action.metric_names()
-        if not every_name:
+    def _sorted(self, index: int, action: Any) -> tuple[dict[str, Any], ByRole, list[float | None]]:
+        """Every counter of a launch by name; those with a role of their own by role; the row of plain values.
+
+        There are two thousand names: one pass, one look-up each.
+        """
+        names = action.metric_names()
+        if not names:
             raise unreadable_launch(self._job.shown, index, self._container)
-        for name in every_name:  # two thousand names: one pass, one look-up each
+        metrics: dict[str, Any] = {}
+        by_role: ByRole = {"stall": {}, "per-instruction": {}, "attribute": {}}
+        row: list[float | None] = [None] * len(self._all.metrics)
+        for name in names:
             role = self._roles.get(name)
             if role == "none" or (role == "attribute" and self._all.launches):
                 continue
             metric = metrics[name] = action.metric_by_name(name)
             if role is None:
-                role = self._roles[name] = self._role(name, metric)
+                role = self._role(name, metric)
+                if role != "counter" or metric.num_instances():  # without instances, another kernel's will tell
+                    self._roles[name] = role
+            if role in by_role:
+                by_role[role][name] = metric
             if role in ("counter", "per-instruction"):
                 at = self._all.column(name, metric)
-                if at == len(row):
-                    row.append(None)
+                row += [None] * (at + 1 - len(row))
                 if metric.has_value():
-                    row[at] = _finite(metric.as_double())
-            if role not in ("counter", "none"):
-                by_role[role][name] = metric
+                    row[at] = finite(metric.as_double())
+        return metrics, by_role, row
+
+    def _launch(self, index: int, action: Any) -> None:
+        metrics, by_role, row = self._sorted(index, action)
         if not self._all.launches:
-            self._all.device = _device(by_role["attribute"], self._native.IMetric.ValueKind_STRING)
+            self._all.device = device(by_role["attribute"], self._native.IMetric.ValueKind_STRING)
         names = self._names(action)
         key, kernel = self._kernel(index, action, metrics, names, by_role)
         every, idle = _add_samples(action, kernel, by_role["stall"])
         for name, metric in by_role["per-instruction"].items():
-            kernel.counts.setdefault(name, {})
+            if metric.num_instances():
+                kernel.counts.setdefault(name, {})
             for offset, value in _instances(action, kernel.listing, metric):
                 kernel.count(name, offset, value)
-        interval = _interval_ns(metrics)
+        interval = interval_ns(metrics)
         kernel.intervals_ns += [interval] if interval is not None else []
         rules = (rule_result(item, self._severities, self._speedups) for item in action.rule_results())
         launch = Launch(
             index=index,
             kernel=0,
-            grid=_dimensions(metrics, "launch__grid_dim_"),
-            block=_dimensions(metrics, "launch__block_dim_"),
-            duration_ns=_duration_ns(metrics),
+            grid=dimensions(metrics, "launch__grid_dim_"),
+            block=dimensions(metrics, "launch__block_dim_"),
+            duration_ns=duration_ns(metrics),
             counters=(),
             rules=tuple(self._all.rule(item) for item in rules if item is not None),
             samples_total=every,
             samples_not_issued=idle,
             process=self._results[index].process if self._in_order(index, names) else "",
-            stream=_first(metrics, "launch__stream_id"),
+            stream=first(metrics, "launch__stream_id"),
         )
         self._all.launches.append((launch, key))
         self._all.rows.append(row)
@@ -167,14 +174,14 @@ class Reader:
         return len(self._results) == len(self._places) and self._results[index].mangled == names.mangled
 
     def _kernel(
-        self, index: int, action: Any, metrics: dict[str, Any], names: Names, by_role: dict[Role, dict[str, Any]]
+        self, index: int, action: Any, metrics: dict[str, Any], names: Names, by_role: ByRole
     ) -> tuple[str, KernelSums]:
         """The kernel's sums, its code resolved at its first launch.
 
         Launches share it when they ran the same function of the same module; where the report does not say which
         module, only when they ran at the same address. Equal code under one name is joined later, by its digest.
         """
-        stated = _first(metrics, "launch__function_pcs")
+        stated = first(metrics, "launch__function_pcs")
         source = self._container.module_of(names.mangled, stated, index if self._in_order(index, names) else None)
         base = stated or (source.functions.get(names.mangled) if source else None)
         if base is None:
@@ -246,52 +253,3 @@ def _addresses(metrics: dict[str, Any]) -> set[int]:
             ids: Any = metric.correlation_ids()
             found.update(ids.as_uint64(at) for at in range(metric.num_instances()))
     return found
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
-
-
-def _number(metrics: dict[str, Any], name: str) -> float | None:
-    metric = metrics.get(name)
-    return _finite(metric.as_double()) if metric is not None and metric.has_value() else None
-
-
-def _first(metrics: dict[str, Any], name: str) -> int | None:
-    metric = metrics.get(name)
-    return metric.as_uint64(0) if metric is not None and metric.num_instances() else None
-
-
-def _dimensions(metrics: dict[str, Any], prefix: str) -> tuple[int, int, int]:
-    x, y, z = (int(_number(metrics, prefix + axis) or 0) for axis in "xyz")
-    return x, y, z
-
-
-def _duration_ns(metrics: dict[str, Any]) -> float | None:
-    name = next((item for item in ("gpu__time_duration.sum", "gpu__time_duration.avg") if item in metrics), "")
-    value = _number(metrics, name)
-    scale = _NS.get(metrics[name].unit()) if value is not None else None
-    return None if value is None or scale is None else value * scale
-
-
-def _interval_ns(metrics: dict[str, Any]) -> float | None:
-    """Time between two samples of one scheduler: the interval in cycles over the measured SM clock."""
-    cycles = _number(metrics, "smsp__pcsamp_interval_cycles")
-    clock = _number(metrics, "sm__cycles_elapsed.avg.per_second")
-    return None if cycles is None or not clock else cycles / clock * 1e9
-
-
-def _device(attributes: dict[str, Any], string_kind: int) -> Device:
-    values: dict[str, float | str] = {}
-    for name, metric in attributes.items():
-        short = name.removeprefix(ATTRIBUTE)
-        if metric.kind() == string_kind:
-            values[short] = metric.as_string() or ""
-        elif (number := _number(attributes, name)) is not None:
-            values[short] = number
-    major, minor = (int(values.get(f"compute_capability_{part}", 0)) for part in ("major", "minor"))
-    return Device(
-        name=str(values.get("display_name", "unknown")),
-        compute_capability=(major, minor),
-        attributes=dict(sorted(values.items())),
-    )
