@@ -133,8 +133,8 @@ def _refuse(y: Floats) -> NoRanking | None:
     if y.size < MINIMUM_OBSERVATIONS:
         return NoRanking(
             "too-few-observations",
-            f"{y.size} launches with a run time are too few to rank counters; at least {MINIMUM_OBSERVATIONS} of "
-            "different sizes or inputs are needed (optimas profile --sweep makes them)",
+            f"{y.size} launch{'' if y.size == 1 else 'es'} with a run time are too few to rank counters; at least "
+            f"{MINIMUM_OBSERVATIONS} of different sizes or inputs are needed (optimas profile --sweep makes them)",
             int(y.size),
         )
     spread = float(np.std(y) / np.mean(y))
