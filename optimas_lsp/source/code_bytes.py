@@ -5,6 +5,7 @@ Lone carriage returns, which end a line for LSP but not for a C++ grammar, are l
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,6 +15,7 @@ import numpy as np
 
 from optimas_lsp.source.text import SourceText
 
+_LONE_RETURN = re.compile(rb"\r(?!\n)")
 _CONTINUATIONS = bytes(range(0x80, 0xC0))
 """Bytes that continue a code point of UTF-8; all others start one."""
 
@@ -57,7 +59,7 @@ class CodeBytes:
         whole = text.text
         data = whole.encode("utf-8", "surrogatepass")
         if "\r" in whole:
-            data = data.replace(b"\r\n", b"\0\n").replace(b"\r", b"\n").replace(b"\0\n", b"\r\n")
+            data = _LONE_RETURN.sub(b"\n", data)
         return CodeBytes(data, ascii=len(data) == len(whole))
 
     @cached_property

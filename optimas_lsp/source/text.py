@@ -121,8 +121,7 @@ class Change:
 class Splice:
     """What a change did to whole lines: ``removed`` old lines from ``first`` on gave way to ``inserted`` new ones.
 
-    Lines at either edge that are the same but for trailing blanks do not count as touched. ``after`` is the text that
-    resulted.
+    Lines at either edge that stayed the same do not count as touched. ``after`` is the text that resulted.
     """
 
     first: int
@@ -194,13 +193,9 @@ class SourceText:
 def _trimmed(first: int, old: tuple[str, ...], new: tuple[str, ...], after: SourceText) -> Splice:
     limit = min(len(old), len(new))
     head = 0
-    while head < limit and _same(old[head], new[head]):
+    while head < limit and old[head] == new[head]:
         head += 1
     tail = 0
-    while tail < limit - head and _same(old[-1 - tail], new[-1 - tail]):
+    while tail < limit - head and old[-1 - tail] == new[-1 - tail]:
         tail += 1
     return Splice(first + 1 + head, len(old) - head - tail, len(new) - head - tail, after)
-
-
-def _same(one: str, other: str) -> bool:
-    return one == other or one.rstrip(BLANKS) == other.rstrip(BLANKS)

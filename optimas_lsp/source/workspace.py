@@ -44,7 +44,7 @@ def glob_pattern(glob: str) -> re.Pattern[str]:
             continue
         closing = glob.find("]", place + 2) if char == "[" else -1
         if closing > 0:
-            inside = glob[place + 1 : closing].replace("\\", "\\\\").replace("[", "\\[")
+            inside = re.sub(r"([\\\[&~|])", r"\\\1", glob[place + 1 : closing]).replace("--", "-")
             made.append("[" + ("^" + inside[1:] if inside[0] in "!^" else inside) + "]")
             place = closing + 1
             continue

@@ -327,6 +327,7 @@ def test_words_in_comments_strings_and_macros_are_no_kernels() -> None:
 
 
 def test_line_ends_of_any_kind_give_the_same_lines() -> None:
+    assert syntax("\0\r\0\r\n").code.data == b"\0\n\0\r\n"
     for end in ("\r\n", "\r"):
         found = syntax(CUDA.replace("\n", end))
         assert [kernel.first_line for kernel in found.kernels] == [kernel.first_line for kernel in syntax(CUDA).kernels]
