@@ -91,7 +91,7 @@ def with_marks(text: str, expected: dict[int, list[str]], comment: str) -> str:
     lines: list[str] = []
     for number, line in enumerate(text.split("\n"), 1):
         lines.append(line)
-        indent = line[: len(line) - len(line.lstrip())]
         if number in expected:
+            indent = line[: len(line) - len(line.lstrip())]
             lines.append(f"{indent}{comment}@ {' '.join(expected[number])}")
     return "\n".join(lines)

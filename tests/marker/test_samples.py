@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from optimas_lsp.cli.editor import Editor
-from tests.marker.marks import Mark, parse_marks, with_marks, without_marks
+from tests.marker.marks import Mark, is_marked, parse_marks, with_marks, without_marks
 
 SOURCES = Path(__file__).parent / "sources"
 SAMPLES = Path(__file__).parents[2] / "samples"
@@ -99,22 +99,25 @@ class Seen:
 
 
 def renewed(seen: Seen, text: str, comment: str) -> str:
-    """The marked text with ``diag`` and ``hint`` marks as seen, the other marks kept."""
+    """The marked text with ``diag`` and ``hint`` marks as seen: of every warning, and of what was marked before."""
     number, plain = {}, 0
     for line, content in enumerate(text.split("\n"), 1):
-        plain += not re.match(r"[ \t]*(//|#)@", content)
+        plain += not is_marked(content)
         number[line] = plain
-    marks: dict[int, list[str]] = {}
+    old = parse_marks(text)
+    named = {(mark.line, mark.arguments[0]) for mark in old if mark.name == "diag"}
     warnings = seen.findings(WARNING)
-    for line, rule, share in warnings:
-        marks.setdefault(number[line], []).append(f'diag("{rule}", "{share}")')
-    for mark in parse_marks(text):
+    marks: dict[int, list[str]] = {}
+    for line, rule, share in seen.findings():
+        if (line, rule) in named or (line, rule, share) in warnings:
+            marks.setdefault(number[line], []).append(f'diag("{rule}", "{share}")')
+    for line in sorted({line for line, _, _ in warnings} | {mark.line for mark in old if mark.name == "hint"}):
+        for hint in seen.hints_on(line):
+            marks.setdefault(number[line], []).append(f'hint("{hint.lstrip(BARS)}")')
+    for mark in old:
         if mark.name not in {"diag", "hint"}:
             arguments = ", ".join(f'"{argument}"' for argument in mark.arguments)
             marks.setdefault(number[mark.line], []).append(f"{mark.name}({arguments})")
-    for line in sorted({line for line, _, _ in warnings}):
-        for hint in seen.hints_on(line):
-            marks.setdefault(number[line], []).append(f'hint("{hint.lstrip(BARS)}")')
     return with_marks(without_marks(text), marks, comment)
 
 

@@ -39,8 +39,8 @@ __global__ void accuracy_kernel(const float* scores, const int* labels, int clas
     __syncthreads();
 
     for (int c = threadIdx.x; c < classes; c += blockDim.x) {
-        float score = scores[(size_t)classes * row + c];
-        //@ gone()
+        float score = scores[(size_t)row * classes + c];
+        //@ diag("long_scoreboard", "84%") hint("3.3 % wait")
         if (outranks(score, c, right, label)) {
             atomicAdd(&better, 1);
         }

@@ -16,7 +16,7 @@ BLOCK = 256
 
 @triton.jit
 def softmax_kernel(x_ptr, y_ptr, columns, BLOCK: tl.constexpr):
-    #@ lens("memory-bound")
+#@ lens("memory-bound")
     """Written after profiling: everything below moved."""
     row = tl.program_id(0)
     x_row = x_ptr + row.to(tl.int64) * columns
@@ -27,18 +27,21 @@ def softmax_kernel(x_ptr, y_ptr, columns, BLOCK: tl.constexpr):
     for start in range(0, columns, BLOCK):
         mask = start + offsets < columns
         x = tl.load(x_row + start + offsets, mask=mask, other=-float("inf"))
+        #@ diag("long_scoreboard", "22%")
         largest = tl.maximum(largest, tl.max(x, axis=0))
 
     total = 0.0
     for start in range(0, columns, BLOCK):
         mask = start + offsets < columns
         x = tl.load(x_row + start + offsets, mask=mask, other=-float("inf"))
+        #@ diag("long_scoreboard", "23%")
         total += tl.sum(tl.exp(x - largest), axis=0)
         #@ diag("long_scoreboard", "23%") hint("24 % long_scoreboard")
 
     for start in range(0, columns, BLOCK):
         mask = start + offsets < columns
         x = tl.load(x_row + start + offsets, mask=mask, other=0.0)
+        #@ diag("long_scoreboard", "46%")
         tl.store(y_row + start + offsets, tl.exp(x - largest) / total, mask=mask)
         #@ diag("long_scoreboard", "46%") hint("48 % long_scoreboard")
 

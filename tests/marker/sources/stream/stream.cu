@@ -63,7 +63,7 @@ __global__ void dot_kernel(const double* a, const double* b, double* sums, int n
     partial[local] = 0.0;
     for (int i = first + local; i < last; i += blockDim.x) {
         partial[local] += a[i] * b[i];
-        //@ diag("long_scoreboard", "92%") hover("dot_kernel") hover("long_scoreboard") hint("94 % long_scoreboard")
+        //@ diag("long_scoreboard", "92%") hint("94 % long_scoreboard") hover("dot_kernel") hover("long_scoreboard")
     }
     __syncthreads();
 
