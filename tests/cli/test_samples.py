@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import jsonschema
+import psutil
 import pytest
 from typer.testing import CliRunner
 
@@ -125,3 +128,61 @@ def test_sources_that_are_elsewhere_or_changed_are_said_so(tmp_path: Path) -> No
     ]
     [one] = changed
     assert str(tmp_path / "accuracy.cu") in one
+
+
+def test_the_same_name_in_two_namespaces_is_two_kernels_and_launches_of_one_combine() -> None:
+    updates = [each for each in analyze_json(report("stencil"))["kernels"] if each["base_name"] == "update"]
+    assert len({each["mangled"] for each in updates}) == len(updates) == 2
+    many = analyze_json(report("sweep"))["kernels"]
+    assert sum(each["launches"] for each in many) > 100
+    assert all(each["launches"] > 1 for each in many)
+    assert len({each["mangled"] for each in many}) == len(many)
+
+
+def spoilt(data: bytes) -> dict[str, bytes]:
+    """Ways in which a copied report goes wrong."""
+    middle = len(data) // 2
+    return {
+        "half": data[:middle],
+        "a few bytes": data[:10],
+        "zeros in the middle": data[:middle] + bytes(4096) + data[middle + 4096 :],
+        "no end": data[:-1],
+    }
+
+
+@pytest.mark.parametrize("how", ["half", "a few bytes", "zeros in the middle", "no end"])
+@pytest.mark.parametrize("stem", ["accuracy", "stream"])
+def test_a_spoilt_report_is_one_sentence_or_still_whole(tmp_path: Path, stem: str, how: str) -> None:
+    original = report(stem)
+    place = tmp_path / original.name
+    place.write_bytes(spoilt(original.read_bytes())[how])
+    result = RUNNER.invoke(app, ["analyze", str(place)])
+    if result.exit_code == 0:
+        assert "samples" in result.stdout
+        return
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    [sentence] = result.stderr.splitlines()
+    assert place.name in sentence
+    assert ";" in sentence, "a remedy follows"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="process groups are POSIX")
+def test_ctrl_c_while_a_report_is_read_ends_the_workers_too(tmp_path: Path) -> None:
+    code = "from optimas_lsp.cli import main; main()"
+    command = subprocess.Popen(
+        [sys.executable, "-c", code, "analyze", report("sweep")],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "OPTIMAS_CACHE_DIR": str(tmp_path)},
+        cwd=ROOT,
+    )
+    watched = psutil.Process(command.pid)
+    workers: list[psutil.Process] = []
+    while not workers and command.poll() is None:
+        workers = watched.children(recursive=True)
+    command.send_signal(signal.SIGINT)
+    _, errors = command.communicate(timeout=60)
+    assert (command.returncode, errors.decode()) == (130, "optimas: interrupted\n")
+    _, alive = psutil.wait_procs(workers, timeout=10)
+    assert not alive
