@@ -74,10 +74,11 @@ class _Place:
     heat: LineHeat | None = None
     evidence: list[Evidence] = field(default_factory=list[Evidence])
 
-    def cost(self) -> int:
-        """Not-issued samples: the line's own, or those of other lines that it causes."""
+    def order(self) -> tuple[bool, int]:
+        """Sort key: lines to change first, then by not-issued samples, the line's own or those it causes elsewhere."""
         own = 0 if self.heat is None else self.heat.not_issued
-        return max([own, *(item.not_issued for item in self.evidence)])
+        cost = max([own, *(item.not_issued for item in self.evidence)])
+        return (not any(item.level == "act" for item in self.evidence), -cost)
 
 
 def render_kernel(kernel: KernelAnalysis, sources: Sources, target: Console, *, most_lines: int | None) -> None:
@@ -138,7 +139,7 @@ def _summary(kernel: KernelAnalysis, sources: Sources) -> Iterator[Text]:
 
 
 def _places(kernel: KernelAnalysis) -> list[_Place]:
-    """Lines with findings, costliest first; a line that only causes waits elsewhere has no samples of its own."""
+    """Lines with findings, those to change first, then the costliest; some only cause waits and have no samples."""
     places: dict[tuple[str, int, str, int], _Place] = {}
     for heat in kernel.lines:
         key = _key(heat.location, heat.shown)
@@ -148,7 +149,7 @@ def _places(kernel: KernelAnalysis) -> list[_Place]:
             key = _key(item.location, item.shown)
             place = places.setdefault(key, _Place(item.location, item.shown, item.inlined_at))
             place.evidence.append(item)
-    return sorted((place for place in places.values() if place.evidence), key=lambda place: -place.cost())
+    return sorted((place for place in places.values() if place.evidence), key=_Place.order)
 
 
 def _show(place: _Place, sources: Sources, explained: dict[str, str], target: Console) -> None:

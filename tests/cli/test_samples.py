@@ -68,9 +68,11 @@ def test_a_distilled_report_says_the_same_as_the_report(tmp_path: Path) -> None:
 def test_the_listing_of_accuracy_answers_in_its_first_lines() -> None:
     lines = run("analyze", report("accuracy")).splitlines()
     assert lines[2].startswith("accuracy_kernel  100.0 % of GPU time")
-    first = next(row for row in lines if "█" in row)
-    assert "outranks" in first or "score" in first
-    assert lines.index(first) < 12
+    first = next(at for at, row in enumerate(lines) if "accuracy.cu:40" in row)
+    assert first < 12
+    assert lines[first].endswith("float score = scores[(size_t)row * classes + c];")
+    assert any("▲ BL-1" in row and "% of 17,946 samples wait for this line" in row for row in lines[first:])
+    assert any("█" in row and "rank.cuh:9" in row for row in lines[first:])
     assert any("PC-1" in row and "samples: warps wait here for" in row for row in lines)
     assert max(map(len, lines)) <= 120
 
