@@ -1,0 +1,79 @@
+"""What the guardrails take and give: allowances, limits, findings and the verdict (schema ``optimas.verdict/1``)."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import ConfigDict, Field
+
+from optimas_lsp.profile.model import Frozen
+
+SCHEMA: Literal["optimas.verdict/1"] = "optimas.verdict/1"
+
+Status = Literal["pass", "fail", "flag", "skipped"]
+"""``flag``: no reason to refuse, but the proof has to look at it."""
+
+Allowance = Literal["helpers", "kernels", "globals", "launch-bounds", "fast-math", "volatile", "inline-assembly"]
+"""What a user may permit: new device functions, new kernels, new constants at namespace scope, ``__launch_bounds__``
+added or changed, approximate intrinsics, ``volatile``, ``asm``."""
+
+ALLOWANCES: tuple[Allowance, ...] = (
+    "helpers",
+    "kernels",
+    "globals",
+    "launch-bounds",
+    "fast-math",
+    "volatile",
+    "inline-assembly",
+)
+
+
+class Limits(Frozen):
+    """How large a rewrite may be. A function may always have ``lines`` lines, or ``growth`` times its old ones."""
+
+    lines: int = 250
+    growth: int = 8
+    characters: int = 60_000
+    functions: int = 8
+
+
+class OffendingLine(Frozen):
+    """A line of the proposal: 1-based in the function's new text; 0 stands for the function as a whole."""
+
+    function: str
+    line: int
+    text: str = ""
+
+
+class RuleVerdict(Frozen):
+    """One rule and what it found; ``message`` is empty when it passed."""
+
+    id: str
+    status: Status
+    message: str = ""
+    lines: tuple[OffendingLine, ...] = ()
+
+
+class Verdict(Frozen):
+    """``optimas.verdict/1``: whether a proposal deserves to be built, and every rule that was checked.
+
+    ``flags`` names the rules the proof has to look at.
+    """
+
+    schema_: Literal["optimas.verdict/1"] = Field(default=SCHEMA, alias="schema")
+    accepted: bool
+    rules: tuple[RuleVerdict, ...]
+    flags: tuple[str, ...] = ()
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, serialize_by_alias=True)
+
+    def failures(self) -> tuple[RuleVerdict, ...]:
+        """The rules that refuse the proposal."""
+        return tuple(rule for rule in self.rules if rule.status == "fail")
+
+    def rule(self, name: str) -> RuleVerdict:
+        """The outcome of the rule with this id; raises KeyError for an unknown one."""
+        for rule in self.rules:
+            if rule.id == name:
+                return rule
+        raise KeyError(name)

@@ -1,0 +1,44 @@
+"""Every static rule, in the order in which they are shown."""
+
+from __future__ import annotations
+
+from optimas_lsp.rewrite.guard.case import Rule
+from optimas_lsp.rewrite.guard.rules import (
+    barriers,
+    calls,
+    citations,
+    constructs,
+    control,
+    effects,
+    placeholders,
+    precision,
+    preprocessor,
+    sameness,
+    scope,
+    signature,
+    size,
+    structure,
+    text,
+)
+
+RULES: tuple[Rule, ...] = (
+    *sameness.RULES,
+    *scope.RULES,
+    *size.RULES,
+    *text.RULES,
+    *structure.RULES,
+    *signature.RULES,
+    *preprocessor.RULES,
+    *constructs.RULES,
+    *calls.RULES,
+    *precision.RULES,
+    *barriers.RULES,
+    *control.RULES,
+    *effects.RULES,
+    *placeholders.RULES,
+    *citations.RULES,
+)
+"""Ids are unique; a rule either refuses (fail) or sends to the proof (flag)."""
+
+SIZE_RULES = frozenset({"oversize", "too-deep", "too-many"})
+"""Where one of these refuses, rules that walk the text are not run: they are linear, but not free."""

@@ -1,0 +1,1 @@
+"""The static rules, grouped by what they look at."""

@@ -1,0 +1,153 @@
+"""What a function may call or name: what it called before, CUDA's device functions, the file's own device functions."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+
+from tree_sitter import Node
+
+from optimas_lsp.rewrite.guard.case import Case, Finding, Rewrite, Rule, each
+from optimas_lsp.rewrite.guard.names import names
+from optimas_lsp.rewrite.guard.side import line_of
+from optimas_lsp.rewrite.guard.surroundings import callees
+from optimas_lsp.rewrite.guard.tokens import Token
+
+
+def _forbidden(rule: str, rewrite: Rewrite, case: Case) -> Iterator[Finding]:
+    """Words of one forbidden list, wherever they stand: called, passed on, or behind a macro or an alias."""
+    known = names()
+    group = next(each for each in known.forbidden if each.rule == rule)
+    for token, member in _words(rewrite):
+        if token.text in rewrite.before.words or member:
+            continue
+        if known.forbidding(token.text) is group:
+            yield rewrite.found(token.line, f"'{token.text}' {group.what}")
+        elif rule == "host-call" and token.text in case.around.hosts and token.text not in rewrite.after.declared:
+            yield rewrite.found(token.line, f"'{token.text}' is a function of the host")
+        elif token.text in case.around.macros or token.text in case.around.aliases:
+            for word in sorted(case.around.expansion({token.text}) - rewrite.before.words):
+                if known.forbidding(word) is group or (rule == "host-call" and word in case.around.hosts):
+                    yield rewrite.found(token.line, f"'{token.text}' stands for '{word}', which {group.what}")
+                    break
+
+
+def _words(rewrite: Rewrite) -> Iterator[tuple[Token, bool]]:
+    """Words of the new code, and whether each is a member after ``.`` or ``->``."""
+    code = rewrite.after.code
+    for at, token in enumerate(code):
+        if token.kind == "word":
+            yield token, bool(at) and code[at - 1].text in {".", "->"}
+
+
+def _called(rewrite: Rewrite, case: Case) -> Iterator[Finding]:
+    known = names()
+    before = {name for name, _ in callees(rewrite.before)}
+    own = {segment.name for segment in rewrite.after.segments if segment.kind == "function"}
+    for name, line in callees(rewrite.after):
+        allowed = (
+            name in before
+            or name in known.calls
+            or name in known.assumptions
+            or name in known.scoped
+            or name in rewrite.after.declared
+            or name in case.around.devices
+            or name in case.around.types
+            or name in own
+            or known.fast_math.holds(name)
+            or known.narrow_types.holds(name)
+            or known.forbidding(name) is not None
+            or name in case.around.hosts
+            or (name in case.around.macros and name not in rewrite.before.words)
+        )
+        if not allowed:
+            yield rewrite.found(
+                line, f"'{name}' is called, and neither CUDA nor this file gives a device function of that name"
+            )
+    yield from _members(rewrite, case)
+
+
+def _members(rewrite: Rewrite, case: Case) -> Iterator[Finding]:
+    """Calls of methods, and calls of what is no name at all."""
+    known = names()
+    methods = known.methods | case.around.devices | rewrite.after.declared
+    before = {rewrite.before.source(node) for node in rewrite.before.nodes("field_identifier")}
+    indirect = {rewrite.before.source(node) for node in _indirect(rewrite, before=True)}
+    for node in rewrite.after.nodes("call_expression"):
+        called = node.child_by_field_name("function")
+        if called is None or called.type != "field_expression":
+            continue
+        field = called.child_by_field_name("field")
+        name = "" if field is None else rewrite.after.source(field).split("<")[0]
+        if name.removeprefix("template ").strip() not in methods | before:
+            yield rewrite.found(line_of(node), f"the method '{name}' is called, and it is not known")
+    for node in _indirect(rewrite, before=False):
+        text = rewrite.after.source(node)
+        if text not in indirect:
+            yield rewrite.found(line_of(node), f"'{text[:40]}' is called, which is no name")
+
+
+def _indirect(rewrite: Rewrite, *, before: bool) -> Iterator[Node]:
+    side = rewrite.before if before else rewrite.after
+    for node in side.nodes("call_expression"):
+        called = node.child_by_field_name("function")
+        if called is not None and called.type in {
+            "parenthesized_expression",
+            "subscript_expression",
+            "pointer_expression",
+        }:
+            inner = called.named_children[0] if called.named_children else called
+            if inner.type != "lambda_expression":
+                yield called
+
+
+def _named(rewrite: Rewrite, case: Case) -> Iterator[Finding]:
+    known = names()
+    code = rewrite.after.code
+    called = {name for name, _ in callees(rewrite.after)}
+    seen: set[str] = set()
+    for at, token in enumerate(code):
+        name = token.text
+        if token.kind != "word" or name in seen or name in called:
+            continue
+        before = code[at - 1].text if at else ""
+        if before in {".", "->", "goto", "[["} or (before == "[" and at > 1 and code[at - 2].text == "["):
+            continue
+        seen.add(name)
+        if before == "::" and at > 1 and code[at - 2].text in known.scopes and name in known.scoped:
+            continue
+        if (
+            name not in rewrite.before.words
+            and not known.known(name)
+            and name not in rewrite.after.declared
+            and name not in case.around.words
+            and name not in case.around.macros
+            and known.forbidding(name) is None
+            and not (before == "::" and name in known.scoped)
+        ):
+            yield rewrite.found(token.line, f"'{name}' is declared neither here nor in the file, nor is it CUDA's")
+
+
+def _shadowed(rewrite: Rewrite, case: Case) -> Iterator[Finding]:
+    known = names()
+    old = rewrite.before.declared
+    for name in sorted(rewrite.after.declared - old - {rewrite.function.name}):
+        forbidden = name in known.calls or name in {"threadIdx", "blockIdx", "blockDim", "gridDim", "warpSize"}
+        if forbidden or name in case.around.devices or name in case.around.macros or name in known.types:
+            line = next((token.line for token in rewrite.after.code if token.text == name), 0)
+            yield rewrite.found(line, f"'{name}' is declared anew and hides what had that name")
+
+
+def _groups() -> tuple[Rule, ...]:
+    return tuple(
+        Rule(group.rule, f"nothing that {group.what}", "fail", each(functools.partial(_forbidden, group.rule)))
+        for group in names().forbidden
+    )
+
+
+RULES = (
+    *_groups(),
+    Rule("unknown-call", "only known device functions and those called before are called", "fail", each(_called)),
+    Rule("unknown-name", "every name is declared in the text, in the file or by CUDA", "fail", each(_named)),
+    Rule("shadowing", "no name of CUDA or of the file is given another meaning", "fail", each(_shadowed)),
+)

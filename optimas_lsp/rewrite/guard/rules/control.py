@@ -1,0 +1,177 @@
+"""Control flow that hangs, never ends, is never reached or calls itself."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator
+
+from tree_sitter import Node
+
+from optimas_lsp.rewrite.guard.case import Case, Finding, Rewrite, Rule, each
+from optimas_lsp.rewrite.guard.side import Side, line_of
+from optimas_lsp.rewrite.guard.surroundings import callees
+
+_LOOPS = ("while_statement", "do_statement", "for_statement")
+_NEST = frozenset({*_LOOPS, "for_range_loop", "switch_statement", "lambda_expression"})
+_TRUE = re.compile(r"\(*\s*(?:true|[1-9]\d*[uUlL]*|!\s*(?:0|false)|1\s*==\s*1)\s*\)*")
+_FALSE = re.compile(r"\(*\s*(?:false|0+[uUlL]*|!\s*(?:1|true)|nullptr|0\s*==\s*1|1\s*==\s*0|1\s*<\s*0)\s*\)*")
+_WAITING = re.compile(r"\batomic\w*\s*\(|\bvolatile\b|\bload\s*\(|__ldcv|__ldcg")
+_IDLE = re.compile(
+    r"[{};\s]*(?:(?:__threadfence\w*|__syncwarp|__syncthreads|__nanosleep|continue)\s*(?:\([^)]*\))?\s*;[{};\s]*)*"
+)
+
+
+def _condition(side: Side, node: Node) -> str | None:
+    """The text of a loop's condition; empty for ``for (;;)``, None where there is none to look at."""
+    condition = node.child_by_field_name("condition")
+    if condition is None:
+        return "" if node.type == "for_statement" else None
+    return side.source(condition)
+
+
+def _endless(rewrite: Rewrite, _: Case) -> Iterator[Finding]:
+    had = sum(1 for _ in _unending(rewrite.before))
+    for at, node in enumerate(_unending(rewrite.after)):
+        if at >= had:
+            yield rewrite.found(line_of(node), "the loop has no end: no condition, no break, no return")
+
+
+def _unending(side: Side) -> Iterator[Node]:
+    for node in side.nodes(*_LOOPS):
+        condition = _condition(side, node)
+        if condition is None or (condition.strip("() \n") and not _TRUE.fullmatch(condition.strip())):
+            continue
+        body = node.child_by_field_name("body")
+        if body is not None and not _leaves(body):
+            yield node
+
+
+def _leaves(body: Node) -> bool:
+    """Whether something in a loop's body leaves the loop."""
+    waiting = [(body, True)]
+    while waiting:
+        node, own = waiting.pop()
+        if node.type in {"return_statement", "goto_statement"} or (node.type == "break_statement" and own):
+            return True
+        if node.type != "lambda_expression":
+            waiting += [(child, own and node.type not in _NEST) for child in node.children]
+    return False
+
+
+def _spins(rewrite: Rewrite, _: Case) -> Iterator[Finding]:
+    had = sum(1 for _ in _spinning(rewrite.before))
+    for at, node in enumerate(_spinning(rewrite.after)):
+        if at >= had:
+            yield rewrite.found(line_of(node), "the loop waits for other threads to change memory")
+
+
+def _spinning(side: Side) -> Iterator[Node]:
+    for node in side.nodes(*_LOOPS):
+        body = node.child_by_field_name("body")
+        condition = _condition(side, node) or ""
+        if body is None:
+            continue
+        code = re.sub(r"//[^\n]*|/\*.*?\*/", " ", side.source(body), flags=re.DOTALL)
+        idle = _IDLE.fullmatch(code) is not None
+        advances = node.type == "for_statement" and node.child_by_field_name("update") is not None
+        if node.type == "while_statement" and re.search(r"\+\+|--|[-+*/|&^]=|<<=|>>=", condition):
+            advances = True
+        waits = node.type == "while_statement" and _WAITING.search(condition) is not None
+        if not advances and (waits or (idle and not _TRUE.fullmatch(condition.strip() or "1"))):
+            yield node
+
+
+def _dead(rewrite: Rewrite, _: Case) -> Iterator[Finding]:
+    had = {rewrite.before.source(node) for node, _ in _unreached(rewrite.before)}
+    for node, why in _unreached(rewrite.after):
+        if rewrite.after.source(node) not in had:
+            yield rewrite.found(line_of(node), why)
+
+
+def _unreached(side: Side) -> Iterator[tuple[Node, str]]:
+    for block in side.nodes("compound_statement"):
+        statements = [child for child in block.named_children if child.type != "comment"]
+        for at, node in enumerate(statements[:-1]):
+            following = statements[at + 1]
+            if following.type in {"labeled_statement", "case_statement"} or following.type.startswith("preproc"):
+                continue
+            if node.type in {"return_statement", "goto_statement", "break_statement", "continue_statement"}:
+                yield following, f"nothing gets here: line {line_of(node)} leaves before"
+                break
+    for node in side.nodes("if_statement", "while_statement"):
+        condition = node.child_by_field_name("condition")
+        text = "" if condition is None else side.source(condition).strip()
+        if any(child.type == "constexpr" or side.source(child) == "constexpr" for child in node.children):
+            continue
+        if _FALSE.fullmatch(text):
+            yield node, f"the condition {text} is never true"
+        elif node.type == "if_statement" and _TRUE.fullmatch(text):
+            yield node, f"the condition {text} is always true"
+
+
+def _recursion(rewrite: Rewrite, case: Case) -> Iterator[Finding]:
+    graph = _graph(case, before=False)
+    name = rewrite.function.name
+    if _reaches_itself(graph, name) and not _reaches_itself(_graph(case, before=True), name):
+        line = next(
+            (line for called, line in callees(rewrite.after) if called == name or _reaches(graph, called, name)), 0
+        )
+        yield rewrite.found(line, f"'{name}' now calls itself, directly or through others")
+
+
+def _graph(case: Case, *, before: bool) -> dict[str, frozenset[str]]:
+    """Which GPU function of the file calls which, by name, before the rewrite or after it."""
+    graph: dict[str, frozenset[str]] = {}
+    rewritten = {rewrite.function: rewrite for rewrite in case.rewrites}
+    for function in case.syntax.functions:
+        if function.kind == "host":
+            continue
+        rewrite = rewritten.get(function)
+        if rewrite is not None:
+            called = _called_inside(rewrite.before if before else rewrite.after)
+        else:
+            calls = case.syntax.calls(function.first_line, function.last_line)
+            called = frozenset(call.callee.rsplit("::", 1)[-1] for call in calls)
+        graph[function.name] = graph.get(function.name, frozenset()) | called
+    return graph
+
+
+def _called_inside(side: Side) -> frozenset[str]:
+    """Names called in the bodies of the text's functions."""
+    found: set[str] = set()
+    for segment in side.segments:
+        tokens = segment.tokens[segment.body or 0 :]
+        found.update(
+            token.text
+            for token, following in itertools.pairwise(tokens)
+            if token.kind == "word" and following.text in {"(", "<"}
+        )
+    return frozenset(found)
+
+
+def _reaches_itself(graph: dict[str, frozenset[str]], name: str) -> bool:
+    return any(called == name or _reaches(graph, called, name) for called in graph.get(name, ()))
+
+
+def _reaches(graph: dict[str, frozenset[str]], start: str, goal: str) -> bool:
+    seen: set[str] = set()
+    waiting = [start]
+    while waiting:
+        each = waiting.pop()
+        if each in seen:
+            continue
+        seen.add(each)
+        called = graph.get(each, frozenset())
+        if goal in called:
+            return True
+        waiting += called
+    return False
+
+
+RULES = (
+    Rule("endless-loop", "every new loop can end", "fail", each(_endless)),
+    Rule("spin-wait", "no loop waits for other threads", "fail", each(_spins)),
+    Rule("unreachable", "no code is put out of reach", "fail", each(_dead)),
+    Rule("recursion", "no function begins to call itself", "fail", each(_recursion)),
+)

@@ -1,0 +1,137 @@
+"""Arithmetic keeps its precision: no approximate intrinsics, no narrower types; what is doubtful goes to the proof."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from optimas_lsp.rewrite.guard.case import Case, Finding, Rewrite, Rule, each
+from optimas_lsp.rewrite.guard.names import names
+from optimas_lsp.rewrite.guard.side import Side
+
+_FLOAT_LITERAL = re.compile(r"(?:\d[\d']*\.[\d']*|\.\d[\d']*|\d[\d']*(?=[eE]))(?:[eE][+-]?\d+)?[fF]\Z")
+_FLOATS = frozenset({"float", "float1", "float2", "float3", "float4"})
+_DOUBLES = frozenset({"double", "double1", "double2", "double3", "double4"})
+_WIDE_INTEGERS = frozenset(
+    {"size_t", "ptrdiff_t", "int64_t", "uint64_t", "longlong", "ulonglong", "intptr_t", "uintptr_t"}
+)
+_NARROW_INTEGERS = frozenset({"int", "unsigned", "short", "char", "int32_t", "uint32_t", "int16_t", "uint16_t", "uint"})
+_FLOAT_MATHEMATICS = re.compile(
+    r"(?:sin|cos|tan|exp|exp2|exp10|log|log2|log10|pow|sqrt|rsqrt|fma|fabs|fmin|fmax|fmod"
+    r"|floor|ceil|round|rint|trunc|cbrt|hypot|atan2?|asin|acos|sinh|cosh|tanh|erfc?)f\Z"
+)
+
+
+def _fast(rewrite: Rewrite, case: Case) -> Iterator[Finding]:
+    if "fast-math" in case.allow:
+        return
+    known = names()
+    for token in rewrite.after.code:
+        if token.kind != "word" or token.text in rewrite.before.words:
+            continue
+        hidden = case.around.expansion({token.text}) if token.text in case.around.macros else {token.text}
+        if any(known.fast_math.holds(word) for word in hidden):
+            yield rewrite.found(token.line, f"'{token.text}' computes less precisely than what it replaces")
+
+
+def _lowered(rewrite: Rewrite, case: Case) -> Iterator[Finding]:
+    known = names()
+    before = case.around.expansion(rewrite.before.words)
+    was_double = bool(before & _DOUBLES)
+    was_float = bool(before & _FLOATS) or any(_is_float(token.text) for token in rewrite.before.code)
+    generic = bool(rewrite.heading.template) and not was_float
+    declared = _types(rewrite.before)
+    for name, (kind, line) in _types(rewrite.after).items():
+        old = declared.get(name, (frozenset[str](), 0))[0]
+        if _is(old, _DOUBLES, case) and _is(kind, _FLOATS, case) and not _is(kind, _DOUBLES, case):
+            yield rewrite.found(line, f"'{name}' was double and is float")
+    for token in rewrite.after.code:
+        if token.kind == "number" and _is_float(token.text) and was_double and not was_float:
+            yield rewrite.found(token.line, f"{token.text} is a float in a function that computes in double")
+        if token.kind != "word" or token.text in rewrite.before.words:
+            continue
+        words = case.around.expansion({token.text}) if token.text in case.around.words else {token.text}
+        if any(known.narrow_types.holds(word) for word in words) and not any(
+            known.narrow_types.holds(word) for word in before
+        ):
+            yield rewrite.found(token.line, f"'{token.text}' has fewer bits than what the function computed with")
+        elif words & _FLOATS and not was_float and (was_double or generic):
+            status = "fail" if was_double else "flag"
+            yield rewrite.found(token.line, f"'{token.text}' is new in a function that had no float", status)
+        elif _FLOAT_MATHEMATICS.fullmatch(token.text) and was_double and not was_float:
+            yield rewrite.found(token.line, f"'{token.text}' computes in float what was double")
+    if rewrite.before.words & _DOUBLES and not case.around.expansion(rewrite.after.words) & _DOUBLES:
+        yield rewrite.found(0, "double is gone from the function")
+
+
+def _is(words: frozenset[str], wanted: frozenset[str], case: Case) -> bool:
+    return bool(case.around.expansion(words) & wanted)
+
+
+def _is_float(number: str) -> bool:
+    return not number.lower().startswith("0x") and _FLOAT_LITERAL.match(number) is not None
+
+
+def _types(side: Side) -> dict[str, tuple[frozenset[str], int]]:
+    """For each declared variable the words of its type, and its line."""
+    found: dict[str, tuple[frozenset[str], int]] = {}
+    for node in side.nodes("declaration", "parameter_declaration", "field_declaration"):
+        kind = node.child_by_field_name("type")
+        if kind is None:
+            continue
+        words = frozenset(re.findall(r"\w+", side.source(kind)))
+        for child in node.children_by_field_name("declarator"):
+            inner = child
+            while (deeper := inner.child_by_field_name("declarator")) is not None:
+                inner = deeper
+            if inner.type in {"identifier", "field_identifier"}:
+                found[side.source(inner)] = (words, node.start_point.row + 1)
+    return found
+
+
+def _wide(words: frozenset[str]) -> bool:
+    return bool(words & _WIDE_INTEGERS) or ("long" in words)
+
+
+def _narrowed(rewrite: Rewrite, _: Case) -> Iterator[Finding]:
+    before = _types(rewrite.before)
+    for name, (kind, line) in _types(rewrite.after).items():
+        old = before.get(name)
+        if old is not None and _wide(old[0]) and kind & _NARROW_INTEGERS and not _wide(kind):
+            yield rewrite.found(line, f"'{name}' was {' '.join(sorted(old[0]))} and is {' '.join(sorted(kind))}")
+    casts = _wide_casts(rewrite.before) - _wide_casts(rewrite.after)
+    if casts > 0 and not any(_wide(kind) for kind, _ in _types(rewrite.after).values()):
+        yield rewrite.found(0, "the function no longer computes in 64 bits anywhere: an index may overflow")
+
+
+def _wide_casts(side: Side) -> int:
+    return sum(token.text in _WIDE_INTEGERS or token.text == "long" for token in side.code)
+
+
+def _literals(rewrite: Rewrite, _: Case) -> Iterator[Finding]:
+    had = {token.text for token in rewrite.before.code if token.kind == "number"}
+    for token in rewrite.after.code:
+        if token.kind != "number" or token.text in had or not _is_float(token.text):
+            continue
+        if token.text.rstrip("fF") in had:
+            yield rewrite.found(token.line, f"{token.text} was a double literal: results may differ in the last bits")
+
+
+def _assumed(rewrite: Rewrite, _: Case) -> Iterator[Finding]:
+    for token in rewrite.after.code:
+        if token.kind == "word" and token.text in names().assumptions and token.text not in rewrite.before.words:
+            yield rewrite.found(token.line, f"'{token.text}' promises the compiler what nothing checks")
+
+
+RULES = (
+    Rule(
+        "fast-math",
+        "no approximate or differently rounded intrinsics unless 'fast-math' is allowed",
+        "fail",
+        each(_fast),
+    ),
+    Rule("lowered-precision", "nothing is computed in fewer bits than before", "fail", each(_lowered)),
+    Rule("narrowed-index", "integers that became narrower are looked at by the proof", "flag", each(_narrowed)),
+    Rule("float-literal", "double literals that became float are looked at by the proof", "flag", each(_literals)),
+    Rule("assumption", "promises to the compiler are looked at by the proof", "flag", each(_assumed)),
+)

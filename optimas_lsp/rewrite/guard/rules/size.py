@@ -1,0 +1,49 @@
+"""A rewrite stays of a size that a person can read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from optimas_lsp.rewrite.guard.case import Case, Finding, Rewrite, Rule, each
+
+DEEPEST = 60
+"""Brackets inside brackets; more is no program that a person wrote."""
+
+
+def _lines(rewrite: Rewrite, case: Case) -> Iterator[Finding]:
+    limits = case.limits
+    before = rewrite.before.text.count("\n") + 1
+    after = rewrite.after.text.count("\n") + 1
+    most = max(limits.lines, limits.growth * before)
+    if after > most:
+        yield rewrite.found(0, f"the new text has {after} lines, the old one {before}; at most {most} are accepted")
+    if len(rewrite.after.text) > limits.characters:
+        yield rewrite.found(
+            0, f"the new text has {len(rewrite.after.text)} characters; at most {limits.characters} are accepted"
+        )
+    longest = max((len(line) for line in rewrite.after.text.split("\n")), default=0)
+    if longest > max(400, 2 * max((len(line) for line in rewrite.before.text.split("\n")), default=0)):
+        yield rewrite.found(0, f"a line has {longest} characters; code can hide far to the right")
+
+
+def _depth(rewrite: Rewrite, _: Case) -> Iterator[Finding]:
+    depth = 0
+    for token in rewrite.after.code:
+        if token.kind == "mark":
+            depth += (token.text in "([{") - (token.text in ")]}")
+            if depth > DEEPEST:
+                yield rewrite.found(token.line, f"brackets are nested more than {DEEPEST} deep")
+                return
+
+
+def _count(case: Case) -> Iterator[Finding]:
+    count = len(case.proposal.functions)
+    if count > case.limits.functions:
+        yield Finding("", 0, f"{count} functions are rewritten; at most {case.limits.functions} are accepted")
+
+
+RULES = (
+    Rule("oversize", "a rewrite has at most the lines and characters allowed", "fail", each(_lines)),
+    Rule("too-deep", "brackets are nested as a person would", "fail", each(_depth)),
+    Rule("too-many", "a proposal rewrites few functions", "fail", _count),
+)

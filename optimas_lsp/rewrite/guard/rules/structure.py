@@ -1,0 +1,109 @@
+"""A new text is one function definition, complete and balanced, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from optimas_lsp.rewrite.guard.case import Case, Finding, Rewrite, Rule, each
+from optimas_lsp.rewrite.guard.segments import Segment
+from optimas_lsp.rewrite.guard.side import line_of
+from optimas_lsp.rewrite.guard.tokens import CLOSING, OPENING
+
+
+def _one(rewrite: Rewrite, _: Case) -> Iterator[Finding]:
+    if not rewrite.after.code:
+        yield rewrite.found(0, "the new text is empty")
+        return
+    if rewrite.main is None:
+        yield rewrite.found(1, f"the new text holds no definition of '{rewrite.function.name}'")
+    yield from _brackets(rewrite)
+    seen_main = False
+    for segment in rewrite.after.segments:
+        if segment is rewrite.main:
+            seen_main = True
+        elif segment.kind == "namespace":
+            yield rewrite.found(segment.line, "the new text opens a namespace; give the function alone")
+        elif segment.kind == "directive":
+            yield rewrite.found(segment.line, "a preprocessor line stands outside of the function")
+        elif segment.kind == "stray":
+            where = "after the closing brace" if seen_main else "before the function"
+            text = " ".join(token.text for token in segment.tokens)[:60]
+            yield rewrite.found(segment.line, f"'{text}' stands {where}")
+        elif segment.kind == "function" and segment.name == rewrite.function.name:
+            yield rewrite.found(segment.line, f"'{segment.name}' is defined twice")
+        elif segment.kind == "function" and not _device(segment) and not segment.has("__global__"):
+            yield rewrite.found(segment.line, f"'{segment.name}' is a new host function")
+
+
+def _brackets(rewrite: Rewrite) -> Iterator[Finding]:
+    """Brackets that do not pair up; what the preprocessor chooses between is left to the compiler."""
+    if any(token.kind == "directive" and "if" in token.text for token in rewrite.before.code):
+        return
+    open_: list[tuple[str, int]] = []
+    for token in rewrite.after.code:
+        if token.kind != "mark":
+            continue
+        if token.text in OPENING:
+            open_.append((OPENING[token.text], token.line))
+        elif token.text in CLOSING:
+            if not open_ or open_[-1][0] != token.text:
+                yield rewrite.found(token.line, f"'{token.text}' closes nothing")
+                return
+            open_.pop()
+    for closing, line in open_[:1]:
+        yield rewrite.found(line, f"a bracket is opened here and no '{closing}' closes it")
+    last = rewrite.after.tokens[-1]
+    if last.kind == "comment" and last.text.startswith("/*") and not (len(last.text) >= 4 and last.text.endswith("*/")):
+        yield rewrite.found(last.line, "a comment is opened here and never closed")
+
+
+def _device(segment: Segment) -> bool:
+    return segment.has("__device__") and not segment.has("__host__")
+
+
+def _others(rewrite: Rewrite, kind: str) -> Iterator[Segment]:
+    return (segment for segment in rewrite.after.segments if segment is not rewrite.main and segment.kind == kind)
+
+
+def _kernels(rewrite: Rewrite, case: Case) -> Iterator[Finding]:
+    for segment in _others(rewrite, "function"):
+        if segment.has("__global__") and "kernels" not in case.allow:
+            yield rewrite.found(segment.line, f"'{segment.name}' is a new kernel; allow 'kernels' to permit that")
+
+
+def _helpers(rewrite: Rewrite, case: Case) -> Iterator[Finding]:
+    for segment in _others(rewrite, "function"):
+        if not segment.has("__global__") and "helpers" not in case.allow:
+            yield rewrite.found(segment.line, f"'{segment.name}' is a new function; allow 'helpers' to permit that")
+
+
+def _globals(rewrite: Rewrite, case: Case) -> Iterator[Finding]:
+    for segment in _others(rewrite, "declaration"):
+        constant = segment.has("constexpr") and not segment.has("__device__", "__managed__", "__constant__")
+        if "globals" in case.allow and constant:
+            continue
+        text = " ".join(token.text for token in segment.tokens)[:60]
+        ending = "; allow 'globals' to permit constexpr constants" if constant else ""
+        yield rewrite.found(segment.line, f"'{text}' is a new declaration outside of the function{ending}")
+    for segment in _others(rewrite, "type"):
+        yield rewrite.found(segment.line, "a new type is defined outside of the function")
+
+
+def _parses(rewrite: Rewrite, _: Case) -> Iterator[Finding]:
+    root, before = rewrite.after.root, rewrite.before.root
+    if root is None:
+        yield rewrite.found(0, "the new text takes the parser too long")
+        return
+    if not root.has_error or (before is not None and before.has_error):
+        return
+    node = next((node for node in rewrite.after.nodes() if node.is_error or node.is_missing), root)
+    yield rewrite.found(line_of(node), "the new text is not well-formed here")
+
+
+RULES = (
+    Rule("one-definition", "the new text is exactly the function's definition, brackets paired", "fail", each(_one)),
+    Rule("new-kernel", "no new kernels unless 'kernels' is allowed", "fail", each(_kernels)),
+    Rule("new-helper", "no new functions unless 'helpers' is allowed", "fail", each(_helpers)),
+    Rule("new-global", "no new declarations outside of the function", "fail", each(_globals)),
+    Rule("well-formed", "the new text parses if the old one did", "fail", each(_parses)),
+)

@@ -1,0 +1,129 @@
+"""One version of a function's text, as tokens and as a syntax tree."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from tree_sitter import Node
+
+from optimas_lsp.rewrite.guard.names import names
+from optimas_lsp.rewrite.guard.segments import Segment, segments
+from optimas_lsp.rewrite.guard.tokens import Token, code_of, lex
+from optimas_lsp.source.syntax import Syntax, parse
+from optimas_lsp.source.text import SourceText
+
+_MASKED = re.compile(
+    r"\b(?:__align__|__cluster_dims__|__maxnreg__|__block_size__|_Pragma|__builtin_align__)\s*\((?:[^()]|\([^()]*\))*\)"
+    r"|(?<=\])\s*__device__\b"
+)
+_ARRAY_REFERENCE = re.compile(r"\b(\w+)\s*\(\s*[*&]\s*(\w+)\s*\)\s*[\[(]")
+_NAMES = frozenset({"identifier", "field_identifier", "type_identifier", "namespace_identifier"})
+_LISTS = frozenset({"structured_binding_declarator", "reference_declarator", "variadic_declarator"})
+_LEADING = frozenset(
+    {"type_parameter_declaration", "variadic_type_parameter_declaration", "optional_type_parameter_declaration"}
+    | {"lambda_capture_initializer", "labeled_statement"}
+)
+_NAMING = frozenset(
+    {"struct_specifier", "class_specifier", "union_specifier", "enum_specifier", "alias_declaration", "enumerator"}
+    | {"namespace_alias_definition", "concept_definition"}
+)
+
+
+def masked(text: str) -> str:
+    """``text`` with the attributes that a C++ grammar does not know blanked out, everything else at its place."""
+    return _MASKED.sub(lambda match: re.sub(r"[^\n]", " ", match.group()), text)
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """A text. Tokens are exact; the tree is of the masked text and may be missing."""
+
+    text: str
+
+    @cached_property
+    def tokens(self) -> tuple[Token, ...]:
+        """All of them, comments included."""
+        return lex(self.text)
+
+    @cached_property
+    def code(self) -> tuple[Token, ...]:
+        """The tokens without comments."""
+        return code_of(self.tokens)
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """Every word of the code, also those in directives."""
+        found = {token.text for token in self.code if token.kind == "word"}
+        for token in self.code:
+            if token.kind == "directive":
+                found.update(re.findall(r"[^\W\d]\w*", token.text))
+        return frozenset(found)
+
+    @cached_property
+    def segments(self) -> tuple[Segment, ...]:
+        """What the text consists of."""
+        return segments(self.code)
+
+    @cached_property
+    def syntax(self) -> Syntax:
+        """The parsed text."""
+        return parse(SourceText.of(masked(self.text)), "cuda")
+
+    @property
+    def root(self) -> Node | None:
+        """The tree's root."""
+        return None if self.syntax.tree is None else self.syntax.tree.root_node
+
+    def nodes(self, *types: str) -> Iterator[Node]:
+        """Nodes of these types, or all, in the order of the text."""
+        if self.root is not None:
+            yield from within(self.root, *types)
+
+    def source(self, node: Node) -> str:
+        """The text of a node."""
+        return self.syntax.code.text(node)
+
+    def line_text(self, line: int) -> str:
+        """The text of a 1-based line, stripped; empty outside."""
+        lines = self.text.split("\n")
+        return lines[line - 1].strip() if 1 <= line <= len(lines) else ""
+
+    @cached_property
+    def declared(self) -> frozenset[str]:
+        """Names the text itself declares: variables, parameters, types, aliases, labels, members."""
+        found = {match.group(2) for match in _ARRAY_REFERENCE.finditer(self.text) if match.group(1) in names().types}
+        for node in self.nodes():
+            for child in _declaring(node):
+                found.update(re.findall(r"\w+", self.source(child)))
+        return frozenset(found - names().keywords)
+
+
+def _declaring(node: Node) -> Iterator[Node]:
+    """The children of ``node`` that are names it declares."""
+    kind = node.type
+    if kind in _LISTS:
+        yield from (child for child in node.named_children if child.type in {"identifier", "reference_declarator"})
+    elif kind in _LEADING:
+        yield from node.named_children[:1]
+    else:
+        fields = ("declarator", "name") if kind in _NAMING else ("declarator",)
+        for field in fields:
+            yield from (child for child in node.children_by_field_name(field) if child.type in _NAMES)
+
+
+def within(node: Node, *types: str) -> Iterator[Node]:
+    """``node`` and everything in it, of these types or of all, in the order of the text. Not recursive."""
+    waiting = [node]
+    while waiting:
+        each = waiting.pop()
+        if not types or each.type in types:
+            yield each
+        waiting.extend(reversed(each.children))
+
+
+def line_of(node: Node) -> int:
+    """1-based line a node starts on."""
+    return node.start_point.row + 1

@@ -1,0 +1,102 @@
+"""The guardrails: whether a proposal deserves to be built, and every rule that was checked.
+
+Static and deterministic: nothing is compiled or run here, and no rule depends on another. ``guard.compiled`` holds
+the rules for after compiling.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+
+from optimas_lsp.rewrite.guard.case import Case, Finding, Rule, Skip, case_of
+from optimas_lsp.rewrite.guard.model import Allowance, Limits, OffendingLine, RuleVerdict, Verdict
+from optimas_lsp.rewrite.guard.rulebook import RULES, SIZE_RULES
+from optimas_lsp.rewrite.proposal import Proposal
+from optimas_lsp.source.syntax import Syntax, parse
+from optimas_lsp.source.text import SourceText
+
+__all__ = ["Allowance", "Limits", "RuleVerdict", "Verdict", "examine", "verdict_of"]
+
+MOST_SHOWN = 6
+"""Findings spelled out in one rule's message; the lines of all are listed."""
+
+
+def examine(
+    source: SourceText | str,
+    proposal: Proposal,
+    *,
+    allowed: Collection[str] | None = None,
+    evidence: Collection[str] | None = None,
+    allow: Collection[Allowance] = (),
+    limits: Limits | None = None,
+    headers: Sequence[str] = (),
+    syntax: Syntax | None = None,
+) -> Verdict:
+    """Check every static rule of ``proposal`` against the CUDA text ``source``; never fails for any proposal.
+
+    ``allowed`` names the functions that may change (None: every kernel and device function), ``evidence`` the ids that
+    exist (None: not known, citations are checked for form only), ``allow`` what the user permits beyond the default.
+    ``headers`` are texts of the project's own headers, for the functions and macros they define; ``syntax`` is the
+    parse of ``source`` if there is one already.
+    """
+    text = SourceText.of(source) if isinstance(source, str) else source
+    parsed = parse(text, "cuda") if syntax is None else syntax
+    case = case_of(
+        parsed,
+        proposal,
+        allowed=allowed,
+        evidence=evidence,
+        allow=allow,
+        limits=limits or Limits(),
+        headers=headers,
+    )
+    sizes = [_checked(rule, case) for rule in RULES if rule.id in SIZE_RULES]
+    too_large = any(outcome.status == "fail" for outcome in sizes)
+    known = {outcome.id: outcome for outcome in sizes}
+    outcomes = [
+        known.get(rule.id)
+        or (
+            RuleVerdict(id=rule.id, status="skipped", message="the text is too large to look at") if too_large else None
+        )
+        or _checked(rule, case)
+        for rule in RULES
+    ]
+    return verdict_of(outcomes)
+
+
+def verdict_of(outcomes: Iterable[RuleVerdict]) -> Verdict:
+    """The verdict that follows from the rules: accepted unless one failed."""
+    rules = tuple(outcomes)
+    return Verdict(
+        accepted=not any(rule.status == "fail" for rule in rules),
+        rules=rules,
+        flags=tuple(rule.id for rule in rules if rule.status == "flag"),
+    )
+
+
+def _checked(rule: Rule, case: Case) -> RuleVerdict:
+    result = rule.check(case)
+    if isinstance(result, Skip):
+        return RuleVerdict(id=rule.id, status="skipped", message=result.why)
+    findings = list(result)
+    if not findings:
+        return RuleVerdict(id=rule.id, status="pass")
+    failed = any((finding.status or rule.status) == "fail" for finding in findings)
+    shown = list(dict.fromkeys(_sentence(finding) for finding in findings))
+    more = f"; and {len(shown) - MOST_SHOWN} more" if len(shown) > MOST_SHOWN else ""
+    return RuleVerdict(
+        id=rule.id,
+        status="fail" if failed else "flag",
+        message="; ".join(shown[:MOST_SHOWN]) + more,
+        lines=tuple(dict.fromkeys(_line(finding, case) for finding in findings)),
+    )
+
+
+def _sentence(finding: Finding) -> str:
+    return f"line {finding.line}: {finding.message}" if finding.line else finding.message
+
+
+def _line(finding: Finding, case: Case) -> OffendingLine:
+    side = next((rewrite.after for rewrite in case.rewrites if rewrite.name == finding.function), None)
+    text = "" if side is None or not finding.line else side.line_text(finding.line)[:200]
+    return OffendingLine(function=finding.function, line=finding.line, text=text)
