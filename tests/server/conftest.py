@@ -127,6 +127,7 @@ class EditorClient(LanguageClient):
             types.CLIENT_UNREGISTER_CAPABILITY: self._on_unregister,
             types.WINDOW_SHOW_MESSAGE_REQUEST: self._question,
             types.WINDOW_SHOW_DOCUMENT: self._show,
+            types.PROGRESS: self._progress,
         }.items():
             self.protocol.fm.features.pop(method, None)
             self.feature(method)(functools.partial(act))
@@ -166,6 +167,16 @@ class EditorClient(LanguageClient):
         self.shown_documents.append(params)
         self.tell()
         return types.ShowDocumentResult(success=True)
+
+    def _progress(self, params: types.ProgressParams) -> None:
+        kinds = {
+            "begin": types.WorkDoneProgressBegin,
+            "report": types.WorkDoneProgressReport,
+            "end": types.WorkDoneProgressEnd,
+        }
+        value = default_converter().structure(params.value, kinds[params.value["kind"]])
+        self.progress_reports[params.token].append(value)
+        self.tell()
 
     def _hotspots(self, params: Any) -> None:
         self.hotspots_changes += 1
