@@ -79,7 +79,10 @@ class Snapshot:
         return sorted(found, key=lambda report: (-report.stamp.modified_ns, str(report.path)))
 
     def report_for(self, path: Path) -> OpenReport | None:
-        """The report to show in the file at ``path``: the one chosen, else the one in the settings, else the newest."""
+        """The report to show in the file at ``path``: the chosen one, else the one in the settings, else the newest.
+
+        Of those nobody named, one without samples never hides one that has some.
+        """
         found = self.reports_for(path)
         for report in found:
             if report.path == self.preferred:
@@ -89,7 +92,7 @@ class Snapshot:
         for report in found if use else ():
             if report.path.as_posix() == use or report.path.as_posix().endswith("/" + use):
                 return report
-        return found[0] if found else None
+        return next((report for report in found if report.sampled), found[0] if found else None)
 
     def shown_reports(self) -> set[Path]:
         """The reports whose findings are on lines: each mapped file's choice; with no file here, the newest."""

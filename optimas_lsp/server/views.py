@@ -33,6 +33,11 @@ class OpenReport:
     stamp: Stamp
     loaded: Loaded
 
+    @property
+    def sampled(self) -> bool:
+        """Whether it has samples on any line."""
+        return any(kernel.lines for kernel in self.loaded.analysis.kernels)
+
     def match(self, path: Path) -> FileMatch | None:
         """The profiled file that is ``path`` here (links resolved), the one with embedded source first."""
         found = [match for match in self.loaded.matches if match.path == path]
@@ -98,7 +103,7 @@ def index(report: OpenReport, path: Path) -> FileIndex | None:
         mine = [
             Finding(kernel, evidence, place.line)
             for evidence in kernel.evidence
-            if (place := _place(evidence.shown, evidence.location, names)) is not None
+            if (place := _place(evidence.shown, evidence.location or kernel.location, names)) is not None
         ]
         warm = [
             Heat(kernel, heat, place.line)

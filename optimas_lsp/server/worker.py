@@ -17,11 +17,13 @@ from typing import IO, Any, TypeVar
 from pydantic import BaseModel
 
 from optimas_lsp.config import Settings
-from optimas_lsp.errors import OptimasError
-from optimas_lsp.insight.evidence import Analysis
+from optimas_lsp.errors import OptimasError, ReportError
+from optimas_lsp.insight.evidence import Analysis, Location
 from optimas_lsp.insight.load import load_analysis
 from optimas_lsp.profile.model import Profile, SourceFile
 from optimas_lsp.source.paths import Match, PathMapper
+from optimas_lsp.source.syntax import language_of, parse
+from optimas_lsp.source.text import SourceText
 
 LINES_A_PIECE = 100
 """Lines or findings sent at a time."""
@@ -46,7 +48,9 @@ def main() -> int:
         try:
             _load(request, send, cancel)
         except OptimasError as error:
-            send({"kind": "error", "type": type(error).__name__, "what": error.what, "where": error.where,
+            unpacked = isinstance(error, ReportError) and request["report"] != error.where
+            where = request["report"] if unpacked else error.where  # the user knows no unpacked copy
+            send({"kind": "error", "type": type(error).__name__, "what": error.what, "where": where,
                   "line": error.line, "remedy": error.remedy})  # fmt: skip
         except MemoryError:
             send({"kind": "error", "type": "WorkerError", "what": "there was not enough memory to analyse the report",
@@ -88,8 +92,33 @@ def _load(request: dict[str, Any], send: Send, cancel: threading.Event) -> None:
     )
     for source in profile.files:
         resolve(source)
+    analysis = with_definitions(profile, analysis, matches)
     for message in pieces(profile, analysis, matches):
         send(message)
+
+
+def with_definitions(profile: Profile, analysis: Analysis, matches: dict[str, Match]) -> Analysis:
+    """The analysis with the place of each kernel's definition, where the profiled text shows exactly one."""
+    found = dict[str, Location]()
+    for source in profile.files:
+        path = matches[source.path].path
+        language = language_of(source.path)
+        if path is None or source.text is None or language is None:
+            continue
+        syntax = parse(SourceText.of(source.text), language)
+        for kernel in analysis.kernels:
+            if kernel.location is not None or kernel.mangled in found:
+                continue
+            hints = tuple(line.location.line for line in kernel.lines if line.location.file == source.path)
+            function = syntax.kernel(kernel.name, kernel.mangled, hints)
+            if function is not None:
+                at = function.name_span.first.line
+                found[kernel.mangled] = Location(file=source.path, line=at, path=str(path), function=function.name)
+    kernels = tuple(
+        kernel.model_copy(update={"location": found[kernel.mangled]}) if kernel.mangled in found else kernel
+        for kernel in analysis.kernels
+    )
+    return analysis.model_copy(update={"kernels": kernels})
 
 
 def pieces(profile: Profile, analysis: Analysis, matches: dict[str, Match]) -> Iterator[dict[str, Any]]:

@@ -52,10 +52,14 @@ class Case:
     def expected(self) -> list[tuple[int, str]]:
         """Line and rule of every finding that must show in the file."""
         found: list[tuple[int, str]] = []
+        text = self.file.read_text().splitlines()
+        hottest = next(number for number, line in enumerate(text, 1) if "__global__ void update(" in line)
         for kernel in self.truth.kernels:
             for evidence in kernel.evidence:
                 place = evidence.shown or evidence.location
-                if place is not None and place.path == str(self.file):
+                if place is None:  # about the hottest kernel as a whole
+                    found.append((hottest, evidence.rule))
+                elif place.path == str(self.file):
                     found.append((place.line, evidence.rule))
         return sorted(found)
 
@@ -119,7 +123,7 @@ def test_a_real_neovim_shows_where_the_kernel_waits(case: Case, find: Any, versi
     assert "█" in seen["hover"]
     assert "update" in seen["hover"]
 
-    assert [lens["title"].split(" · ")[0] for lens in seen["lenses"]] == ["97 % of GPU time"]
+    assert "97 % of GPU time" in [lens["title"].split(" · ")[0] for lens in seen["lenses"]]
     assert seen["lenses_drawn"] >= 1
     text = case.file.read_text().splitlines()
     assert "__global__" in text[seen["lenses"][0]["line"] - 1]

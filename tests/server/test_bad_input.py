@@ -27,9 +27,14 @@ async def test_broken_reports_each_get_a_sentence_and_good_ones_still_show(
 ) -> None:
     folder = place("stencil")
     good = next(folder.glob("profile.ncu-rep*")).read_bytes()
-    random_bytes = random.Random(1).randbytes(5000)
-    broken = {"empty.ncu-rep": b"", "cut.ncu-repz": good[:3000], "noise.ncu-rep": random_bytes, "text.ncu-rep": b"hello",
-              "not.optimas.json": b"[1, 2", "other.optimas.json": b'{"schema_version": "other"}'}  # fmt: skip
+    broken = {
+        "empty.ncu-rep": b"",
+        "cut.ncu-repz": good[:3000],
+        "noise.ncu-rep": random.Random(1).randbytes(5000),
+        "text.ncu-rep": b"hello",
+        "not.optimas.json": b"[1, 2",
+        "other.optimas.json": b'{"schema_version": "other"}',
+    }
     for name, content in broken.items():
         (folder / name).write_bytes(content)
     client = await connect(NEOVIM, folder)

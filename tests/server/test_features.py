@@ -12,7 +12,7 @@ import pytest_asyncio
 from lsprotocol import types
 
 from optimas_lsp.config import Settings
-from optimas_lsp.insight.evidence import Analysis
+from optimas_lsp.insight.evidence import Analysis, KernelAnalysis
 from optimas_lsp.insight.load import load_analysis
 from optimas_lsp.source.paths import PathMapper
 
@@ -62,15 +62,22 @@ def shown(truth: Analysis, path: Path) -> dict[str, tuple[int, str]]:
     for kernel in truth.kernels:
         for evidence in kernel.evidence:
             place = evidence.shown or evidence.location
-            if place is not None and place.path == str(path):
+            if place is None:  # about the kernel as a whole: shown where it is defined
+                found[evidence.id] = (definition(path, kernel), evidence.rule)
+            elif place.path == str(path):
                 found[evidence.id] = (place.line, evidence.rule)
-    return found
+    return {identifier: where for identifier, where in found.items() if where[0]}
 
 
-def definition(path: Path, name: str) -> int:
-    """The line a kernel's name stands on where it is defined."""
-    lines = path.read_text().splitlines()
-    return next(number for number, line in enumerate(lines, 1) if "__global__" in line and f" {name}(" in line)
+def definition(path: Path, kernel: KernelAnalysis) -> int:
+    """The line in a file on which the kernel's name stands in its definition within its namespace, 0 for none."""
+    space = kernel.name.partition("::")[0]
+    inside = False
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        inside |= line == f"namespace {space} {{"
+        if inside and "__global__" in line and f" {kernel.base_name}(" in line:
+            return number
+    return 0
 
 
 @pytest.mark.parametrize("name", ["stencil.cu", "derivatives.cuh"])
@@ -141,7 +148,7 @@ async def test_the_hover_of_a_hot_line_explains_the_wait(editor: EditorClient, f
 async def test_the_hover_of_a_kernel_gives_its_facts(editor: EditorClient, folder: Path, truth: Analysis) -> None:
     uri = (folder / "stencil.cu").as_uri()
     kernel = truth.kernels[0]
-    at = types.Position(definition(folder / "stencil.cu", kernel.base_name) - 1, 20)
+    at = types.Position(definition(folder / "stencil.cu", kernel) - 1, 20)
     hover = await editor.text_document_hover_async(types.HoverParams(types.TextDocumentIdentifier(uri), at))
     text = hover.contents.value
     for words in ("`interior::update(", "registers per thread", "block", "of GPU time", f"{kernel.samples.total:,}"):
@@ -161,12 +168,10 @@ async def test_a_lens_above_each_kernel_says_what_it_costs(editor: EditorClient,
     uri = (folder / "stencil.cu").as_uri()
     lenses = await editor.text_document_code_lens_async(types.CodeLensParams(types.TextDocumentIdentifier(uri)))
     kernels = {kernel.mangled: kernel for kernel in truth.kernels}
-    assert {lens.command.arguments[1] for lens in lenses} == {
-        kernel.mangled for kernel in truth.kernels if kernel.lines
-    }
+    assert {lens.command.arguments[1] for lens in lenses} == set(kernels)
     for lens in lenses:
         kernel = kernels[lens.command.arguments[1]]
-        assert lens.range.start.line + 1 == definition(folder / "stencil.cu", kernel.base_name)
+        assert lens.range.start.line + 1 == definition(folder / "stencil.cu", kernel)
         assert "of GPU time" in lens.command.title
         assert "launch" in lens.command.title
 
@@ -203,7 +208,8 @@ async def test_kernels_are_the_symbols_of_a_document(editor: EditorClient, folde
     symbols = await editor.text_document_document_symbol_async(
         types.DocumentSymbolParams(types.TextDocumentIdentifier(uri))
     )
-    update = next(each for each in symbols if each.name == "update")
+    update = next(each for each in symbols if each.detail.startswith("97 %"))
+    assert update.name == "update"
     assert update.kind == types.SymbolKind.Function
     assert "of GPU time" in update.detail
     line = (folder / "stencil.cu").read_text().splitlines()[update.selection_range.start.line]

@@ -89,7 +89,7 @@ def test_nothing_heavy_is_imported_before_the_first_reply() -> None:
     assert run.stdout.strip() == "[]"
 
 
-@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.org", ""])
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.org", ""])  # noqa: S104
 def test_only_the_loopback_interface_is_listened_on(host: str) -> None:
     with pytest.raises(OptimasError, match="this machine only"):
         serve_tcp(host, 0)

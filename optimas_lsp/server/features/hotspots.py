@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from optimas_lsp.server.locations import uri_of
-from optimas_lsp.server.positions import code_range
+from optimas_lsp.server.positions import code_range, name_range
 from optimas_lsp.server.snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -58,13 +58,17 @@ def _kernel(snapshot: Snapshot, report: OpenReport, views: list[FileView], kerne
         "verdict": "" if kernel.roofline is None else kernel.roofline.text or f"{kernel.roofline.verdict}-bound",
         "unattributed": kernel.samples.unattributed,
         "samples": kernel.samples.total,
-        "place": _place(snapshot, report, views, kernel.location),
-        "findings": [_finding(snapshot, report, views, evidence) for evidence in kernel.evidence],
+        "place": _kernel_place(snapshot, report, views, kernel),
+        "findings": [
+            _finding(snapshot, report, views, evidence, evidence.shown or evidence.location or kernel.location)
+            for evidence in kernel.evidence
+        ],
     }
 
 
-def _finding(snapshot: Snapshot, report: OpenReport, views: list[FileView], evidence: Evidence) -> dict[str, Any]:
-    location = evidence.shown or evidence.location
+def _finding(
+    snapshot: Snapshot, report: OpenReport, views: list[FileView], evidence: Evidence, location: Location | None
+) -> dict[str, Any]:
     where = "" if location is None else f"{Path(location.file.replace(chr(92), '/')).name}:{location.line}"
     return {
         "id": evidence.id,
@@ -77,6 +81,19 @@ def _finding(snapshot: Snapshot, report: OpenReport, views: list[FileView], evid
         "where": where,
         "place": _place(snapshot, report, views, location),
     }
+
+
+def _kernel_place(
+    snapshot: Snapshot, report: OpenReport, views: list[FileView], kernel: KernelAnalysis
+) -> dict[str, Any] | None:
+    """Where the kernel is defined, else its costliest line that has a place."""
+    for view in views:
+        for line, each in view.kernels:
+            if each is kernel:
+                start = name_range(view.document.text, line, kernel.base_name, snapshot.client.encoding).start
+                return {"uri": view.document.uri, "line": start.line, "character": start.character}
+    places = (kernel.location, *(heat.shown or heat.location for heat in kernel.lines))
+    return next((found for each in places if (found := _place(snapshot, report, views, each)) is not None), None)
 
 
 def _place(

@@ -40,7 +40,8 @@ def _contents(view: FileView, markup: Markup, line: int) -> Iterator[str]:
         yield from kernel_facts(markup, kernel)
     profiled = view.anchors.profiled(line)
     heats = [] if profiled is None else view.index.heats_at.get(profiled, [])
-    findings = [] if profiled is None else view.index.findings_at.get(profiled, [])
+    found = [] if profiled is None else view.index.findings_at.get(profiled, [])
+    findings = [each for each in found if each.evidence.location is not None]
     for heat in heats[:KERNELS_SHOWN]:
         yield from _line(markup, heat, findings, alone=len(view.index.kernels) == 1)
     if len(heats) > KERNELS_SHOWN:
@@ -102,7 +103,10 @@ def kernel_facts(markup: Markup, kernel: KernelAnalysis) -> Iterator[str]:
 
     yield f"{markup.strong('kernel')} {markup.code(kernel.name)}"
     yield wording.kernel_line(kernel)
-    if kernel.roofline is not None and kernel.roofline.text:
+    whole = [evidence for evidence in kernel.evidence if evidence.location is None]
+    for evidence in whole:
+        yield f"{markup.strong(evidence.id)} {markup.escape(evidence.text)}"
+    if not whole and kernel.roofline is not None and kernel.roofline.text:
         yield markup.escape(kernel.roofline.text)
     shape = [
         ("grid", " × ".join(str(each) for each in kernel.grid)),
