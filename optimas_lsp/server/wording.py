@@ -112,6 +112,16 @@ def reason_table(markup: Markup, heat: LineHeat) -> str:
     return markup.table(["reason", "of the line", "samples", "not issued", ""], rows)
 
 
+def without_parameters(name: str) -> str:
+    """A demangled name up to its parameter list: namespaces and template arguments stay."""
+    depth = 0
+    for index, char in enumerate(name):
+        depth += {"<": 1, ">": -1}.get(char, 0)
+        if char == "(" and depth == 0 and not name.startswith("(anonymous", index):
+            return name[:index]
+    return name
+
+
 def kernel_line(kernel: KernelAnalysis) -> str:
     """Time, share and verdict of a kernel in one line."""
     parts: list[str] = []

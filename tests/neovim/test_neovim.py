@@ -123,7 +123,8 @@ def test_a_real_neovim_shows_where_the_kernel_waits(case: Case, find: Any, versi
     assert "█" in seen["hover"]
     assert "update" in seen["hover"]
 
-    assert "97 % of GPU time" in [lens["title"].split(" · ")[0] for lens in seen["lenses"]]
+    titles = [lens["title"].split(" · ")[0] for lens in seen["lenses"]]
+    assert titles[0] == "interior::update: 97 % of GPU time"
     assert seen["lenses_drawn"] >= 1
     text = case.file.read_text().splitlines()
     assert "__global__" in text[seen["lenses"][0]["line"] - 1]

@@ -20,7 +20,7 @@ def code_lens(snapshot: Snapshot, params: types.CodeLensParams) -> list[types.Co
     names = [kernel.base_name for _, kernel in view.kernels]
     lenses: list[types.CodeLens] = []
     for line, kernel in view.kernels:
-        name = f"{kernel.name}: " if names.count(kernel.base_name) > 1 else ""
+        name = f"{wording.without_parameters(kernel.name)}: " if names.count(kernel.base_name) > 1 else ""
         title = f"{name}{wording.kernel_line(kernel)}{stale}"
         command = types.Command(title=title, command=OPEN_KERNEL, arguments=[view.document.uri, kernel.mangled])
         at = name_range(view.document.text, line, kernel.base_name, snapshot.client.encoding)
