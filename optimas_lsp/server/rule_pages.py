@@ -22,15 +22,16 @@ def folder() -> Path:
 
 
 def write() -> dict[str, str]:
-    """Write every page that is missing; returns the URI of each by rule. Without a cache folder there are none."""
+    """Write every page that is missing or was another; returns the URI of each by rule. Without a cache folder there are none."""
     home = folder() / "rules" / __version__
     pages: dict[str, str] = {}
     try:
         home.mkdir(parents=True, exist_ok=True)
         for rule in rules().values():
             path = home / f"{rule.name}.md"
-            if not path.exists():
-                put(path, page(rule))
+            text = page(rule)
+            if not (path.exists() and path.read_text("utf-8") == text):
+                put(path, text)
             pages[rule.name] = uri_of(path)
     except OSError as error:
         logger.warning("no pages about the rules: %s", error)

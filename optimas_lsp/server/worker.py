@@ -98,7 +98,7 @@ def _load(request: dict[str, Any], send: Send, cancel: threading.Event) -> None:
 
 
 def with_definitions(profile: Profile, analysis: Analysis, matches: dict[str, Match]) -> Analysis:
-    """The analysis with the place of each kernel's definition, where the profiled text shows exactly one."""
+    """The analysis with definitions also for kernels without line information, found in the profiled text by name."""
     found = dict[str, Location]()
     for source in profile.files:
         path = matches[source.path].path

@@ -141,5 +141,9 @@ def test_the_current_neovim_shows_inlay_hints_and_gets_its_own_encoding(case: Ca
     line = next(line for line, rule in case.expected() if rule == "long_scoreboard")
     seen = case.look(current_neovim(), line, lenses=False)
     assert seen["encoding"] == "utf-8"
+    heats = [heat for kernel in case.truth.kernels for heat in kernel.lines]
+    hottest = max(
+        (heat for heat in heats if (heat.shown or heat.location).path == str(case.file)), key=lambda heat: heat.share
+    )
     labels = {hint["line"]: hint["label"] for hint in seen["hints"]}
-    assert "long_scoreboard" in labels[line]
+    assert f"{100 * hottest.share:.1f} %" in labels[(hottest.shown or hottest.location).line]
