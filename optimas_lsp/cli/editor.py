@@ -55,6 +55,7 @@ class Editor:
         self._folder = folder
         self._inbox: queue.Queue[Message | None] = queue.Queue()
         self._last_id = 0
+        self._working: set[int | str] = set()
         self.diagnostics: dict[str, list[Message]] = {}
         """The latest published diagnostics by URI."""
         threading.Thread(target=self._receive, args=(cast("IO[bytes]", self._process.stdout),), daemon=True).start()
@@ -121,9 +122,12 @@ class Editor:
         self._send({"method": method, "params": params})
 
     def wait_for_diagnostics(self, timeout: float) -> None:
-        """Wait until any document has a diagnostic."""
-        if not any(self.diagnostics.values()):
-            self._until(lambda _: any(self.diagnostics.values()), "findings", timeout)
+        """Wait until some document has a diagnostic and no work is in progress: then every report has been read."""
+        if not self._settled():
+            self._until(lambda _: self._settled(), "findings", timeout)
+
+    def _settled(self) -> bool:
+        return any(self.diagnostics.values()) and not self._working
 
     def _until(self, wanted: Callable[[Message], bool], what: str, timeout: float) -> Message:
         deadline = time.monotonic() + timeout
@@ -145,6 +149,8 @@ class Editor:
         params = cast("Message", message.get("params") or {})
         if method == "textDocument/publishDiagnostics":
             self.diagnostics[params["uri"]] = params["diagnostics"]
+        if method == "$/progress":
+            (self._working.discard if params["value"]["kind"] == "end" else self._working.add)(params["token"])
         if method is not None and "id" in message:
             asked = cast("list[Message]", params.get("items", []))
             result = [None] * len(asked) if method == "workspace/configuration" else None

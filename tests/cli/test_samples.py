@@ -111,6 +111,7 @@ def test_the_demo_shows_squiggles_hover_and_lens_through_the_real_server(sample:
     start, end = rows[squiggle].index("~"), rows[squiggle].rindex("~") + 1
     assert source[start:end].strip() == source[start:end] != ""
     assert any("% of GPU time" in row for row in rows)
+    assert any("warning long_scoreboard: " in row for row in rows)
     assert any("Hover on" in row for row in rows)
     assert any("long_scoreboard" in row and "%" in row for row in rows)
     assert "Neovim" in done.stdout
