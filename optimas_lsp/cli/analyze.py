@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from optimas_lsp.cli import formats
 from optimas_lsp.cli import output as output_file
 from optimas_lsp.cli.failures import FAILED, say
 from optimas_lsp.errors import OptimasError
@@ -21,6 +23,8 @@ class Format(Enum):
 
     text = "text"
     json = "json"
+    sarif = "sarif"
+    html = "html"
 
 
 def analyze(
@@ -38,7 +42,12 @@ def analyze(
     all_: Annotated[
         bool, typer.Option("--all", help="Also keep findings below the thresholds and kernels that are not hot.")
     ] = False,
-    format_: Annotated[Format, typer.Option("--format", help="Text for people, JSON for programs.")] = Format.text,
+    format_: Annotated[
+        Format, typer.Option("--format", help="Text or an HTML page for people, JSON or SARIF for programs.")
+    ] = Format.text,
+    reduction: Annotated[
+        bool, typer.Option("--reduction", help="Print the compact evidence, its size and the samples it covers.")
+    ] = False,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write to this file instead.")
     ] = None,
@@ -65,12 +74,27 @@ def analyze(
             failed = True
             say(f"optimas: {error.sentence()}")
     if readings:
-        if format_ is Format.json:
+        readings = combined(readings)
+        if reduction:
+            output_file.emit(formats.as_reduction(readings), output)
+        elif format_ is Format.sarif:
+            output_file.emit(formats.as_sarif(readings), output)
+        elif format_ is Format.html:
+            output_file.emit(formats.as_html(readings), output)
+        elif format_ is Format.json:
             output_file.emit(as_json(readings, array=len(reports) > 1), output)
         else:
             show(readings, output, everything=all_)
     if failed:
         raise typer.Exit(FAILED)
+
+
+def combined(readings: list[Reading]) -> list[Reading]:
+    """The readings, counters ranked over the launches of all of them."""
+    from optimas_lsp.insight.observations import combine
+
+    analyses = combine([(each.profile, each.analysis) for each in readings])
+    return [replace(each, analysis=analysis) for each, analysis in zip(readings, analyses, strict=True)]
 
 
 def as_json(readings: list[Reading], *, array: bool) -> str:

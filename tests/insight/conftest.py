@@ -16,13 +16,12 @@ SAMPLES = Path(__file__).parents[2] / "samples"
 
 
 @pytest.fixture(scope="session")
-def sample(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Profile]:
+def sample(profile_cache: Path) -> Callable[[str], Profile]:
     """The profile of a report under ``samples/``, with its causes, e.g. ``sample("sweep/profile.ncu-repz")``."""
-    cache = tmp_path_factory.mktemp("profiles")
 
     @functools.cache
     def read(name: str) -> Profile:
         pytest.importorskip("ncu_report", reason="pip install ncu-report to read .ncu-rep files")
-        return open_profile(SAMPLES / name, enrich=enrichment(), cache_dir=cache)
+        return open_profile(SAMPLES / name, enrich=enrichment(), cache_dir=profile_cache)
 
     return read

@@ -73,8 +73,8 @@ def rules() -> dict[str, Rule]:
     return found
 
 
-def page(rule: Rule) -> str:
-    """The rule's page in Markdown."""
+def page(rule: Rule, *, links: bool = True) -> str:
+    """The rule's page in Markdown; without ``links`` to other pages where there are none beside it."""
     reason = rule.reason()
     lines = [f"# {rule.title}", "", f"Rule `{rule.name}`", ""]
     if reason is not None:
@@ -83,7 +83,8 @@ def page(rule: Rule) -> str:
     lines += _section("What usually helps", rule.helps)
     lines += _section("When it does not", rule.not_when)
     lines += _section("Counters to look at", tuple(f"`{name}`" for name in rule.look_at))
-    lines += _section("See also", tuple(f"[{rules()[name].title}]({name}.md)" for name in rule.see))
+    if links:
+        lines += _section("See also", tuple(f"[{rules()[name].title}]({name}.md)" for name in rule.see))
     cited = (references()[key] for key in rule.references)
     lines += _section("Published sources", tuple(f"{each.by}: *{each.title}*. {each.where}." for each in cited))
     return "\n".join(lines).rstrip() + "\n"
