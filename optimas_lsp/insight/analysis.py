@@ -31,6 +31,7 @@ from optimas_lsp.insight.evidence import (
 )
 from optimas_lsp.insight.lines import Line, lines_of
 from optimas_lsp.insight.locate import Locator, Resolve
+from optimas_lsp.insight.patterns import pattern_evidence
 from optimas_lsp.insight.roofline import roofline
 from optimas_lsp.insight.sentences import percent, stall_text
 from optimas_lsp.insight.stalls import StallReason, is_stall, reason
@@ -142,8 +143,12 @@ def _kernel(
         ranked = (*kept, *((cause, True) for cause in blame.causes))
     roof = roofline(profile, launches)
     ranking = importance(profile, launches) if looked_at or keep_all else None
+    definition = definitions.of(kernel)
     if looked_at or keep_all:
-        ranked = bounded(ranked, totals, roof, share)
+        known = pattern_evidence(
+            profile, kernel, launches, locator, settings, definition=definition, busy=busy is not None
+        )
+        ranked = bounded((*ranked, *((item, True) for item in known)), totals, roof, share)
         ranked = (*ranked, *((item, True) for item in kernel_evidence(kernel.mangled, roof, ranking, share)))
     longest = max(launches, key=lambda launch: launch.duration_ns or 0.0, default=None)
     found = KernelAnalysis(
@@ -156,7 +161,7 @@ def _kernel(
         hot=hot,
         grid=longest.grid if longest else (0, 0, 0),
         block=longest.block if longest else (0, 0, 0),
-        location=definitions.of(kernel),
+        location=definition,
         issue_active=active,
         facts=kernel_facts.facts(counters),
         samples=totals,

@@ -33,37 +33,38 @@ def hiding(total: int, active: int, matched: int) -> float:
 
 
 def kernel_bound(evidence: Evidence, totals: SampleTotals, roofline: Roofline | None) -> Bound | None:
-    """The bound for the kernel alone; None for findings without not-issued samples."""
-    if evidence.not_issued <= 0 or totals.total <= 0:
-        return None
-    matched = min(evidence.not_issued, totals.total)
+    """The bound for the kernel alone: a pattern's own if it knows one; None for what has no not-issued samples."""
     method: Literal["elimination", "hiding", "ceiling", "vendor"] = "elimination"
-    speedup = elimination(totals.total, matched)
-    if evidence.rule in HIDDEN:
+    matched = min(evidence.not_issued, totals.total)
+    if evidence.bound is not None:
+        speedup, method = evidence.bound.speedup, evidence.bound.method
+    elif matched <= 0:
+        return None
+    elif evidence.rule in HIDDEN:
         method = "hiding"
         speedup = hiding(totals.total, totals.total - totals.not_issued, matched)
+    else:
+        speedup = elimination(totals.total, matched)
     ceiling = roofline.ceiling if roofline is not None else None
-    most = ceiling.speedup if ceiling is not None else None
-    if most is not None and ceiling is not None and evidence.source == "pt":
-        most = max(most, ceiling.work_speedup or most)
-    if most is not None and most < speedup:
-        return Bound(speedup=max(1.0, most), method="ceiling")
+    if ceiling is not None:
+        most = max(ceiling.speedup, ceiling.work_speedup or 1.0) if evidence.source == "pt" else ceiling.speedup
+        if most < speedup:
+            return Bound(speedup=max(1.0, most), method="ceiling")
     return Bound(speedup=speedup, method=method)
 
 
 def bounded(
     items: Iterable[tuple[Evidence, bool]], totals: SampleTotals, roofline: Roofline | None, share: float | None
 ) -> tuple[tuple[Evidence, bool], ...]:
-    """Each stall, cause and pattern with its bound for the whole program; what has a bound keeps it.
+    """Each stall, cause and pattern with its bound for the whole program.
 
-    ``share`` is the kernel's of the report's GPU time (0 to 1), None when unknown: then the bound is the kernel's.
+    ``share`` is the kernel's of the report's GPU time (0 to 1), None when unknown: then the bound is the kernel's. A
+    bound that a pattern brings along is its kernel's.
     """
     found: list[tuple[Evidence, bool]] = []
     for item, kept in items:
-        bound = item.bound or kernel_bound(item, totals, roofline) if item.source in ("pc", "bl", "pt") else None
-        if bound is not None and item.bound is None:
-            program = bound.model_copy(update={"speedup": round(whole_program(bound.speedup, share), 4)})
-            found.append((item.model_copy(update={"bound": program}), kept))
-        else:
-            found.append((item, kept))
+        bound = kernel_bound(item, totals, roofline)
+        if bound is not None:
+            bound = bound.model_copy(update={"speedup": round(whole_program(bound.speedup, share), 4)})
+        found.append((item.model_copy(update={"bound": bound}), kept))
     return tuple(found)

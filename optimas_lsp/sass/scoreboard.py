@@ -47,18 +47,27 @@ class Setters:
         self._cover()
 
     def _cover(self) -> None:
-        """Some shared loads and texture reads set no barrier: results come in order, so a later one's covers them."""
+        """Some producers set no barrier: a unit answers equal requests in order, so a later one's barrier covers them.
+
+        Seen for shared loads, texture reads and conversions.
+        """
         for block in self.flow.blocks:
             covering: dict[str, int] = {}
             for at in range(block.end - 1, block.first - 1, -1):
                 instruction = self.instructions[at]
-                if instruction.semantics.space not in ("shared", "texture") or instruction.semantics.access != "load":
+                meaning = instruction.semantics
+                if (
+                    instruction.unit not in ("mio", "l1tex")
+                    or not instruction.effects.writes
+                    or meaning.space == "global"
+                ):
                     continue
+                kind = meaning.space if meaning.access == "load" and meaning.space else instruction.base
                 barrier = self.writes[at]
                 if barrier is not None:
-                    covering[instruction.semantics.space] = barrier
-                elif instruction.effects.writes and instruction.guard not in NEVER:
-                    self.writes[at] = covering.get(instruction.semantics.space)
+                    covering[kind] = barrier
+                elif instruction.guard not in NEVER:
+                    self.writes[at] = covering.get(kind)
 
     def awaited(self, consumer: int) -> list[tuple[int, int]]:
         """(barrier, how many younger setters may stay outstanding) for each barrier ``consumer`` waits on."""
