@@ -66,7 +66,7 @@ class Setters:
                 barrier = self.writes[at]
                 if barrier is not None:
                     covering[kind] = barrier
-                elif instruction.guard not in NEVER:
+                elif instruction.effects.writes and instruction.guard not in NEVER:
                     self.writes[at] = covering.get(kind)
 
     def awaited(self, consumer: int) -> list[tuple[int, int]]:
