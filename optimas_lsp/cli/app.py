@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from optimas_lsp.cli import analyze, demo, distill, docs, doctor, lsp, profile, schema, version
+from optimas_lsp.cli import analyze, compare, demo, distill, docs, doctor, lsp, profile, schema, version
 from optimas_lsp.cli.failures import SentenceGroup
 
 app = typer.Typer(
@@ -31,6 +31,7 @@ def root(
 
 app.command("analyze")(analyze.analyze)
 app.command("distill")(distill.distill)
+app.command("compare")(compare.compare)
 app.command("demo")(demo.demo)
 app.command("docs", hidden=True)(docs.docs)
 app.command("doctor")(doctor.doctor)

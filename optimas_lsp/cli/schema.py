@@ -28,6 +28,12 @@ def _analysis() -> type[BaseModel]:
     return Analysis
 
 
+def _compare() -> type[BaseModel]:
+    from optimas_lsp.insight.changes import Comparison
+
+    return Comparison
+
+
 def _settings() -> type[BaseModel]:
     from optimas_lsp.config import Settings
 
@@ -49,6 +55,7 @@ def _proposal() -> type[BaseModel]:
 SCHEMAS: dict[str, tuple[Callable[[], type[BaseModel]], str]] = {
     "profile": (_profile, "optimas.profile/1: the distilled profile, *.optimas.json"),
     "analysis": (_analysis, "optimas.analysis/1: what analyze --format json writes (an array for several reports)"),
+    "compare": (_compare, "optimas.compare/1: what compare --format json writes"),
     "settings": (_settings, "the editor's settings under 'optimas', and optimas.toml"),
     "proposal": (_proposal, "optimas.proposal/1: what a backend answers, and what guard reads"),
     "doctor": (_doctor, "optimas.doctor/1: what doctor --format json writes"),

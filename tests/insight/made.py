@@ -10,6 +10,7 @@ from optimas_lsp.insight.evidence import (
     CounterImportance,
     CounterScore,
     Evidence,
+    Expectation,
     KernelAnalysis,
     LineHeat,
     LineReason,
@@ -39,6 +40,7 @@ def pc(number: int, line: int, rule: str = "long_scoreboard", samples: int = 100
         "margin": 0.02,
         "level": "act",
         "text": f"{rule} on line {line}",
+        "expects": (Expectation(metric=rule, direction="down"),),
     }
     return Evidence.model_validate({**fields, **more})
 

@@ -34,6 +34,11 @@ def render(subjects: Sequence[Subject]) -> str:
     """The page as HTML text."""
     names = [file_name(subject.analysis.report.path) for subject in subjects]
     title = f"Optimas: {', '.join(names[:3])}{' …' if len(names) > 3 else ''}"
+    return document(title, [part for at, subject in enumerate(subjects) for part in _report(at, subject)])
+
+
+def document(title: str, parts: Sequence[Markup]) -> str:
+    """A whole page around ``parts``: our style, our script, and a policy that lets nothing else run or load."""
     style, script = (_asset(name) for name in ("style.css", "script.js"))
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     script_policy = f"script-src 'sha256-{digest}'"
@@ -49,9 +54,9 @@ def render(subjects: Sequence[Subject]) -> str:
     )
     body = el(
         "body",
-        el("a", "Skip to the kernels", href="#main", class_="skip"),
+        el("a", "Skip to the content", href="#main", class_="skip"),
         el("header", el("h1", "Optimas"), el("button", "Dark or light", type="button", id="theme"), class_="top"),
-        el("main", *(part for at, subject in enumerate(subjects) for part in _report(at, subject)), id="main"),
+        el("main", *parts, id="main"),
         el(
             "footer",
             el("p", f"Optimas {__version__}. Shares without a denominator are of PC samples.", class_="quiet"),
