@@ -75,6 +75,12 @@ class Order:
         return cls(**fields)
 
 
+def slice_count(workers: int) -> int:
+    """How many slices ``workers`` share: several each, for the first one costs more (it disassembles) and launches
+    differ; one worker alone reads everything in one go."""
+    return 1 if workers == 1 else 4 * workers
+
+
 def cut(start: int, stop: int, pieces: int, fewest: int = FEWEST) -> list[tuple[int, int]]:
     """Launches ``start`` to ``stop`` (exclusive) as ``pieces`` equal runs, fewer if they fell below ``fewest``."""
     total = stop - start

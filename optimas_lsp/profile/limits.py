@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from optimas_lsp.config import Profiles
+if TYPE_CHECKING:  # settings take a while to import, and workers need none
+    from optimas_lsp.config import Profiles
 
 Progress = Callable[[int, int], None]
 """Called with (launches read, launches in all)."""
@@ -27,7 +29,7 @@ class Limits:
     workers: int = 0
     time_limit_seconds: float = 300.0
     memory_limit_mb: int = 4096
-    slice_mb: int = 512
+    slice_mb: int = 640
     unpacked_mb: int = 4096
     cache_mb: int = 1024
 

@@ -21,10 +21,14 @@ _ADDRESS_ROOM_MB = 2048
 _STATM = Path("/proc/self/statm")
 
 
-def resident_mb() -> float:
-    """Resident memory of this process in MB; the peak so far where the system does not tell; 0 on Windows."""
+def own_mb() -> float:
+    """Resident memory of this process in MB that no file backs (a mapped report is the system's to drop).
+
+    The peak of all resident memory so far where the system does not tell; 0 on Windows.
+    """
     try:
-        return int(_STATM.read_bytes().split()[1]) * os.sysconf("SC_PAGESIZE") / MB
+        _, resident, shared, *_ = _STATM.read_bytes().split()
+        return (int(resident) - int(shared)) * os.sysconf("SC_PAGESIZE") / MB
     except (OSError, AttributeError):
         return _peak_mb()
 
@@ -72,6 +76,6 @@ def _lower(resource: ModuleType, which: int, value: int) -> None:
 
 
 def _watch(limit_mb: int) -> None:
-    while resident_mb() <= limit_mb:
+    while own_mb() <= limit_mb:
         time.sleep(_WATCH_SECONDS)
     os._exit(MEMORY_EXIT)

@@ -13,10 +13,13 @@ from typing import Any
 
 from optimas_lsp.errors import OptimasError, ReportError, WorkerError
 from optimas_lsp.profile.job import MEMORY_EXIT, Job, Order, cut
-from optimas_lsp.profile.limits import Limits, Progress
+from optimas_lsp.profile.limits import MB, Limits, Progress
 from optimas_lsp.profile.process import WorkerProcess
 
 _POLL_SECONDS = 0.05
+_MANY_BYTES = 4 * MB
+"""A report of this size holds many launches: further workers start before it is known how many."""
+
 _PIECES = 4
 """A slice whose worker died is read once more, in this many pieces."""
 
@@ -54,6 +57,7 @@ class Pool:
         self._events: queue.SimpleQueue[tuple[WorkerProcess, dict[str, Any] | None]] = queue.SimpleQueue()
         self._running: list[WorkerProcess] = []
         self._doing: dict[WorkerProcess, _Task] = {}
+        self._idle: list[WorkerProcess] = []
         self._pending: deque[_Task] = deque()
         self._parts: list[str] = []
         self._total = 0
@@ -68,7 +72,9 @@ class Pool:
         No process is left behind whichever way this ends.
         """
         try:
-            self._start(_Task(Order("plan", part=self._part(0))))
+            self._give(self._start(), _Task(Order("plan", part=self._part(0))))
+            if Path(self._job.path).stat().st_size > _MANY_BYTES:
+                self._idle += [self._start() for _ in range(1, self._job.workers)]
             while self._running:
                 self._check()
                 try:
@@ -79,8 +85,7 @@ class Pool:
                     self._ended(worker)
                 else:
                     self._answer(worker, message)
-                while self._pending and len(self._running) < self._job.workers:
-                    self._start(self._pending.popleft())
+                self._share_out()
         finally:
             for worker in self._running:
                 worker.kill()
@@ -97,11 +102,18 @@ class Pool:
                 remedy="raise profiles.timeLimitSeconds, or profile fewer launches (ncu -c N, -k regex:NAME)",
             )
 
-    def _start(self, task: _Task) -> None:
+    def _start(self) -> WorkerProcess:
         worker = WorkerProcess(self._folder, self._events)
         self._running.append(worker)
         worker.send(self._job.line())
-        self._give(worker, task)
+        return worker
+
+    def _share_out(self) -> None:
+        """Give what is to be done to workers at hand or new ones; let go of those that nothing is left for."""
+        while self._pending and (self._idle or len(self._running) < self._job.workers):
+            self._give(self._idle.pop() if self._idle else self._start(), self._pending.popleft())
+        while self._idle and self._total:
+            self._give(self._idle.pop(), None)
 
     def _give(self, worker: WorkerProcess, task: _Task | None) -> None:
         """Hand over the next task, or let the worker go."""
@@ -151,6 +163,8 @@ class Pool:
 
     def _ended(self, worker: WorkerProcess) -> None:
         self._running.remove(worker)
+        if worker in self._idle:
+            self._idle.remove(worker)
         task = self._doing.pop(worker, None)
         worker.close()
         if task is None:

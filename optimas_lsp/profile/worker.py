@@ -6,6 +6,7 @@ with lines of JSON. The native reader may print: whatever it writes goes nowhere
 
 from __future__ import annotations
 
+import gc
 import importlib
 import json
 import os
@@ -20,8 +21,8 @@ from typing import IO, TYPE_CHECKING, TextIO, cast
 
 from optimas_lsp.errors import OptimasError
 from optimas_lsp.profile.distilled import dump, parse
-from optimas_lsp.profile.job import MEMORY_EXIT, Job, Order, cut
-from optimas_lsp.profile.memory import guard, resident_mb, watch_parent
+from optimas_lsp.profile.job import MEMORY_EXIT, Job, Order, cut, slice_count
+from optimas_lsp.profile.memory import guard, own_mb, watch_parent
 from optimas_lsp.profile.merge import merge
 from optimas_lsp.profile.model import Profile
 from optimas_lsp.profile.notes import annotate
@@ -73,16 +74,16 @@ class Work:
             self._reader = Reader(self._job)
         start, stop = order.start, order.stop
         if order.kind == "plan":
-            slices = cut(0, self._reader.launches, self._job.workers)
+            slices = cut(0, self._reader.launches, slice_count(self._job.workers))
             self._channel.send(slices=slices)
             start, stop = slices[0]
         part, reached = self._reader.read(start, stop, self._channel.progress, self._full)
         write_atomically(Path(order.part), dump(part, packed=False))
-        self._kept = {order.part: part}
+        self._kept[order.part] = part
         self._channel.send(part=order.part, stop=reached)
 
     def _full(self) -> bool:
-        return resident_mb() > self._job.slice_mb
+        return own_mb() > self._job.slice_mb
 
     def _finish(self, order: Order) -> None:
         """Merge and write; then enrich: if enriching kills the process, the plain profile is still there."""
@@ -102,6 +103,7 @@ class Work:
 def main() -> int:
     """Do the orders of one job; the exit status is 0 unless the process had to give up."""
     channel = _take_output()
+    gc.disable()  # this process ends before cycles could matter, and looking for them costs a tenth of the time
     job = Job.parse(sys.stdin.buffer.readline())
     guard(job.memory_limit_mb)
     orders: queue.SimpleQueue[bytes] = queue.SimpleQueue()

@@ -130,13 +130,15 @@ def open_container(path: Path, shown: str | None = None) -> Container:
                 where=shown or path,
                 remedy="name a file that ncu -o NAME wrote (NAME.ncu-rep), or a distilled profile (.optimas.json)",
             )
-        data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-    walk = _Walk(data)
+        mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    walk = _Walk(memoryview(mapped))
     damage = None
     try:
         walk.run()
     except DamagedError as error:
         damage = str(error)
+    if hasattr(mmap, "MADV_DONTNEED"):
+        mapped.madvise(mmap.MADV_DONTNEED)  # the headers touched pages all over the file; few of them are needed again
     return Container(walk.version, walk.tools, tuple(walk.results), tuple(walk.sources.values()), damage)
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from optimas_lsp import __version__
-from optimas_lsp.profile.job import Job
+from optimas_lsp.profile.job import FEWEST, Job
 from optimas_lsp.profile.model import Launch, Profile, Tool
 from optimas_lsp.profile.readers.code import Listing, entry, from_cubin, from_listing
 from optimas_lsp.profile.readers.container import Source, open_container
@@ -21,7 +21,7 @@ from optimas_lsp.profile.readers.elf import code_of
 from optimas_lsp.profile.readers.gather import Gathering, KernelSums, Names
 from optimas_lsp.profile.readers.native import NOT_KERNELS, load, native, tool_notes, unreadable_launch
 from optimas_lsp.profile.readers.rules import rule_result
-from optimas_lsp.profile.readers.values import ATTRIBUTE, device, dimensions, duration_ns, finite, first, interval_ns
+from optimas_lsp.profile.readers.values import ATTRIBUTE, device, dimensions, duration_ns, first, interval_ns
 
 STALL = "smsp__pcsamp_warps_issue_stalled_"
 NOT_ISSUED = "_not_issued"
@@ -30,6 +30,9 @@ _TABLES = ("breakdown:", "group:")
 
 _NO_SUM = re.compile(r"^derived__(avg|derivative|pct)_|_nway$|_type$|^smsp__pcsamp_")
 """Per-instruction values that may not be added over launches: averages, conflict degrees, kinds of access."""
+
+_TOTALLED = re.compile(r"smsp__sass_|smsp__branch_|memory_l[12]_|derived__memory_l[12]_")
+"""Counters whose value is the sum of their instances, so that 0 saves looking into them."""
 
 _SMALLEST_ADDRESS = 1 << 24
 """Correlation ids below this are block sizes, register counts and the like; code is loaded far above."""
@@ -68,7 +71,8 @@ class Reader:
     ) -> tuple[Profile, int]:
         """The profile of results ``start`` to ``stop`` (exclusive), and the result it reached.
 
-        ``progress`` is told (read so far, last?). When ``full`` says so after a launch, the rest is left unread.
+        ``progress`` is told (read so far, last?). When ``full`` says so, but not before ``FEWEST`` launches,
+        the rest is left unread.
         """
         self._all = Gathering()
         self._start = start
@@ -79,7 +83,7 @@ class Reader:
                 self._launch(index, action)
             else:
                 self._all.notes.append(NOT_KERNELS)
-            last = index + 1 == stop or full()
+            last = index + 1 == stop or (index + 1 - start >= FEWEST and full())
             progress(index - start + 1, last)
             if last:
                 stop = index + 1
@@ -116,7 +120,10 @@ class Reader:
                 at = self._all.column(name, metric)
                 row += [None] * (at + 1 - len(row))
                 if metric.has_value():
-                    row[at] = finite(metric.as_double())
+                    value = metric.as_double()
+                    row[at] = (
+                        value if value - value == 0.0 else None
+                    )  # neither NaN nor infinite: a hundred thousand times
         return metrics, by_role, row
 
     def _launch(self, index: int, action: Any) -> None:
@@ -129,8 +136,9 @@ class Reader:
         for name, metric in by_role["per-instruction"].items():
             if metric.num_instances():
                 kernel.counts.setdefault(name, {})
-            for offset, value in _instances(action, kernel.listing, metric):
-                kernel.count(name, offset, value)
+                if metric.as_uint64() or not _TOTALLED.match(name):
+                    for offset, value in _instances(action, kernel.listing, metric):
+                        kernel.count(name, offset, value)
         interval = interval_ns(metrics)
         kernel.intervals_ns += [interval] if interval is not None else []
         rules = (rule_result(item, self._severities, self._speedups) for item in action.rule_results())
@@ -223,12 +231,12 @@ def _instances(action: Any, code: Listing, metric: Any) -> Iterator[tuple[int, i
     """(offset, value) of every instruction with a value above 0; code met for the first time is added to ``code``."""
     if not metric.has_correlation_ids():
         return
-    ids: Any = metric.correlation_ids()
+    values, addresses, base, known = metric.as_uint64, metric.correlation_ids().as_uint64, code.base, code.sass
     for at in range(metric.num_instances()):
-        value = metric.as_uint64(at)
+        value = values(at)
         if value:
-            offset = ids.as_uint64(at) - code.base
-            if offset not in code.sass:
+            offset = addresses(at) - base
+            if offset not in known:
                 code.add_stray(action, offset)
             yield offset, value
 
