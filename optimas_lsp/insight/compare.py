@@ -19,7 +19,7 @@ from optimas_lsp.insight.changes import (
 )
 from optimas_lsp.insight.costs import LineMap, Side, change, stall_cost, time_change
 from optimas_lsp.insight.evidence import Analysis, Evidence, Expectation, KernelAnalysis
-from optimas_lsp.insight.stalls import is_stall
+from optimas_lsp.insight.stalls import is_stall, table
 from optimas_lsp.insight.whole_kernel import ISSUE_ACTIVE
 from optimas_lsp.profile.model import Profile
 
@@ -180,10 +180,10 @@ def _measure(expectation: Expectation, first: Side, second: Side, time: Change) 
     """The change of a time or counter; None for a stall reason, which has lines."""
     if expectation.metric == "time":
         return time
-    if "__" in expectation.metric or "." in expectation.metric:
-        name = expectation.metric
-        return change(name, "", first.counter(name), second.counter(name))
-    return None
+    name = expectation.metric
+    if name in {*first.profile.reasons, *second.profile.reasons} or name in table():
+        return None
+    return change(name, "", first.counter(name), second.counter(name))
 
 
 def consistency(evidence: Sequence[EvidenceChange]) -> Consistency:

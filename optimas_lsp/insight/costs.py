@@ -37,16 +37,27 @@ class Side:
         return {file.path: file.text for file in self.profile.files if file.text is not None}
 
     def counter(self, name: str) -> tuple[float | None, float]:
-        """A counter's mean per launch and the half-width of its noise; a name with a rollup is taken as it stands."""
+        """A counter's mean per launch and the half-width of its noise; a name with a rollup is taken as it stands.
+
+        A counter that is only there per instruction is the sum over the kernel's instructions.
+        """
         columns = Columns(self.profile)
         values: list[float] = []
         for launch in self.launches:
             readings = Readings(columns, launch)
             value = readings.first(name) if "." in name else readings.total(name)
+            value = readings.first(name) if value is None else value
             if value is None:
-                return None, 0.0
+                return self._per_instruction(name)
             values.append(value)
         return (statistics.fmean(values), _noise(values)) if values else (None, 0.0)
+
+    def _per_instruction(self, name: str) -> tuple[float | None, float]:
+        code = next(each.code for each in self.profile.kernels if each.mangled == self.kernel.mangled)
+        if name not in code.metrics or not self.launches:
+            return None, 0.0
+        value = sum(code.metrics[name]) / len(self.launches)
+        return value, NOISE * value
 
     def share(self, reason: str, places: Iterable[Location] | None) -> tuple[float, float]:
         """Share of the kernel's samples with this reason, on these lines or everywhere, and its 95 % margin."""

@@ -7,6 +7,7 @@ import re
 import pytest
 
 from optimas_lsp.insight.knowledge import Rule, index, page, references, rules
+from optimas_lsp.insight.patterns import RULES as PATTERNS
 from optimas_lsp.insight.stalls import table
 
 ALL = list(rules().values())
@@ -18,6 +19,10 @@ def test_every_stall_reason_has_a_page() -> None:
 
 def test_every_verdict_and_kernel_rule_has_a_page() -> None:
     assert {"memory-bound", "compute-bound", "latency-bound", "counter-importance", "cause"} <= set(rules())
+
+
+def test_every_pattern_has_a_page_and_every_pattern_page_a_pattern() -> None:
+    assert set(PATTERNS) == {rule.name for rule in ALL if rule.kind == "pattern"}
 
 
 @pytest.mark.parametrize("rule", ALL, ids=lambda rule: rule.name)

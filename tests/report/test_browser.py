@@ -1,0 +1,206 @@
+"""The HTML report as Chromium shows it: dark and light, by keyboard, on a small screen, offline; pictures for the docs.
+
+Needs Debian's chromium (or Chrome) and the Python package playwright; ``make test-full`` runs it. Pictures go to the
+folder named by OPTIMAS_SCREENSHOTS, else to the test's temporary folder.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from optimas_lsp.config import Settings
+from optimas_lsp.insight.compare import compare
+from optimas_lsp.insight.evidence import Analysis
+from optimas_lsp.insight.load import load_analysis
+from optimas_lsp.profile.model import Profile
+from optimas_lsp.report.html import Subject, render, render_comparison
+
+pytestmark = pytest.mark.full
+
+Analysed = Callable[[str], tuple[Profile, Analysis]]
+REPORTS = Path(__file__).parents[1] / "insight" / "reports"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    sync_api = pytest.importorskip("playwright.sync_api", reason="pip install playwright (no browser download needed)")
+    program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if program is None:
+        pytest.skip("no Chromium: apt-get install chromium")
+    with sync_api.sync_playwright() as playwright:
+        running = playwright.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu"])
+        yield running
+        running.close()
+
+
+@pytest.fixture(scope="module")
+def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = Path(os.environ.get("OPTIMAS_SCREENSHOTS") or tmp_path_factory.mktemp("pictures"))
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+@pytest.fixture
+def show(browser: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
+    """Open a page offline; fails the test on any script error, console error or request that leaves the page."""
+    contexts: list[Any] = []
+    troubles: list[str] = []
+
+    def opened(html: str, *, scheme: str = "light", size: tuple[int, int] = (1280, 900)) -> Any:
+        path = tmp_path / "report.html"
+        path.write_text(html, "utf-8")
+        context = browser.new_context(
+            offline=True, color_scheme=scheme, viewport={"width": size[0], "height": size[1]}, device_scale_factor=1
+        )
+        contexts.append(context)
+        page = context.new_page()
+        page.on("pageerror", lambda error: troubles.append(str(error)))
+        page.on("console", lambda message: troubles.append(message.text) if message.type == "error" else None)
+        page.on("request", lambda request: None if request.url == path.as_uri() else troubles.append(request.url))
+        page.goto(path.as_uri())
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert troubles == []
+
+
+def html_of(analysed: Analysed, *names: str) -> str:
+    return render([Subject(*analysed(name), lambda source: source.text) for name in names])
+
+
+def luminance(colour: str) -> float:
+    """Relative luminance of ``rgb(r, g, b)`` as WCAG 2.2 defines it."""
+    parts = [float(part) / 255 for part in colour[colour.index("(") + 1 : -1].split(",")[:3]]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one: str, other: str) -> float:
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def colours(page: Any, selector: str) -> tuple[str, str]:
+    script = "e => [getComputedStyle(e).color, getComputedStyle(document.body).backgroundColor]"
+    front, back = page.eval_on_selector(selector, script)
+    return front, back
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_page_is_readable_in_both_colour_schemes(
+    analysed: Analysed, show: Callable[..., Any], pictures: Path, scheme: str
+) -> None:
+    page = show(html_of(analysed, "lookup/profile.ncu-repz"), scheme=scheme)
+    for selector in ("p.answer", "p.quiet", "main a", ".source td.no", ".source .c", ".chip.act", ".chip.memory"):
+        front, back = colours(page, selector)
+        assert contrast(front, back) >= 4.5, f"{selector}: {front} on {back}"
+    assert (luminance(colours(page, "p.answer")[1]) < 0.1) == (scheme == "dark")
+    page.screenshot(path=pictures / f"report-{scheme}.png", full_page=True)
+
+
+def test_the_button_switches_the_scheme(analysed: Analysed, show: Callable[..., Any]) -> None:
+    page = show(html_of(analysed, "accuracy/profile.ncu-rep"))
+    before = colours(page, "p.answer")[1]
+    page.click("#theme")
+    after = colours(page, "p.answer")[1]
+    assert luminance(after) < 0.1 < luminance(before)
+
+
+def test_everything_is_reached_by_keyboard(analysed: Analysed, show: Callable[..., Any]) -> None:
+    """Tab walks over skip link, theme, table, level switches, roofline mark, details, arcs and findings' links."""
+    page = show(html_of(analysed, "stencil/profile.ncu-repz"))
+    seen: set[str] = set()
+    for _ in range(400):
+        page.keyboard.press("Tab")
+        name = page.evaluate(
+            "() => { const e = document.activeElement; return e.tagName + '.' + (e.getAttribute('class') || ''); }"
+        )
+        seen.add(name.split(" ")[0])
+        if name.startswith("BODY"):
+            break
+    assert {"A.skip", "BUTTON.", "INPUT.", "a.kernelpoint", "SUMMARY.", "g.arc", "A.chip"} <= seen
+
+
+def test_a_mark_of_the_roofline_is_read_out_on_focus_and_levels_can_be_hidden(
+    analysed: Analysed, show: Callable[..., Any], pictures: Path
+) -> None:
+    page = show(html_of(analysed, "stencil/profile.ncu-repz"))
+    page.focus("a.kernelpoint")
+    words = page.inner_text("[data-readout]")
+    assert "FLOP/byte" in words
+    assert "DRAM" in words
+    page.uncheck("input[data-level=l1]")
+    assert not page.is_visible(".roof.l1")
+    assert page.is_visible(".roof.dram")
+    page.check("input[data-level=l1]")
+    page.locator(".chart").screenshot(path=pictures / "roofline.png")
+
+
+def test_the_kernel_table_sorts_by_any_column(analysed: Analysed, show: Callable[..., Any]) -> None:
+    page = show(html_of(analysed, "sweep/profile.ncu-repz"))
+    names = "table.sortable tbody th"
+    first = page.locator(names).all_inner_texts()
+    page.click("table.sortable thead th:nth-child(1) button")
+    down = [name.split("\n")[0].split("not hot")[0].strip() for name in page.locator(names).all_inner_texts()]
+    page.click("table.sortable thead th:nth-child(1) button")
+    assert down == sorted(down, reverse=True)
+    assert len(first) == len(down) == 8
+    assert page.get_attribute("table.sortable thead th:nth-child(1)", "aria-sort") == "ascending"
+
+
+def test_an_arc_lights_the_lines_it_joins(analysed: Analysed, show: Callable[..., Any], pictures: Path) -> None:
+    page = show(html_of(analysed, "adjacent/profile.ncu-repz"))
+    arc = page.locator("g.arc").first
+    arc.focus()
+    waiting = arc.get_attribute("data-waiting")
+    assert "lit" in (page.get_attribute(f"#{waiting}", "class") or "")
+    page.locator(".sourceview").first.screenshot(path=pictures / "source.png")
+
+
+def test_arcs_end_at_the_height_of_their_lines(analysed: Analysed, show: Callable[..., Any]) -> None:
+    """The arcs are drawn without a script from a fixed row height: it must be the browser's, too."""
+    page = show(html_of(analysed, "lookup/profile.ncu-repz"))
+    for at in range(min(page.locator("g.arc").count(), 6)):
+        arc = page.locator("g.arc").nth(at)
+        row = page.locator(f"#{arc.get_attribute('data-cause')}").bounding_box()
+        dot = arc.locator("circle").bounding_box()
+        assert abs((dot["y"] + dot["height"] / 2) - (row["y"] + row["height"] / 2)) <= 8
+
+
+def test_a_link_to_a_finding_unfolds_it(analysed: Analysed, show: Callable[..., Any]) -> None:
+    page = show(html_of(analysed, "accuracy/profile.ncu-rep"))
+    page.click("table.sortable tbody td a")
+    assert page.evaluate("() => document.querySelector('tr:target details').open")
+
+
+def test_a_small_screen_needs_no_sideways_scrolling(
+    analysed: Analysed, show: Callable[..., Any], pictures: Path
+) -> None:
+    page = show(html_of(analysed, "lookup/profile.ncu-repz"), size=(380, 800))
+    assert page.evaluate("() => document.documentElement.scrollWidth") <= 380
+    assert page.is_visible("p.answer")
+    page.screenshot(path=pictures / "report-small.png")
+
+
+def test_hostile_names_run_nothing(hostile: tuple[Profile, Analysis], show: Callable[..., Any]) -> None:
+    page = show(render([Subject(*hostile, lambda source: source.text)]))
+    assert page.evaluate("() => document.images.length") == 0
+    assert page.locator("script").count() == 1
+
+
+def test_a_comparison_is_a_page_too(show: Callable[..., Any], pictures: Path, profile_cache: Path) -> None:
+    before, after = (
+        load_analysis(REPORTS / f"adjacent-{name}.ncu-repz", Settings(), keep_all=True, cache_dir=profile_cache)
+        for name in ("before", "after")
+    )
+    page = show(render_comparison(compare(before, after)))
+    assert "faster" in page.inner_text("p.answer")
+    page.screenshot(path=pictures / "compare.png", full_page=True)
