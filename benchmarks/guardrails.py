@@ -26,6 +26,7 @@ from typing import Any
 
 from optimas_lsp.rewrite.guardrails import Verdict, examine
 from optimas_lsp.rewrite.locate import locate
+from optimas_lsp.rewrite.project_headers import project_headers
 from optimas_lsp.rewrite.proposal import Change, FunctionText, Proposal
 from optimas_lsp.source.syntax import Syntax, parse
 from optimas_lsp.source.text import SourceText
@@ -98,8 +99,7 @@ def _entry(item: dict[str, Any]) -> Entry:
             )
         )
     proposal = Proposal(functions=tuple(texts), changes=() if item.get("no_changes") else tuple(changes))
-    folder = source.parent
-    headers = tuple(each.read_text("utf-8") for each in sorted(folder.glob("*.cuh")))
+    headers = project_headers(source, text_of(source).text)
     return Entry(
         id=item["id"],
         source=source,

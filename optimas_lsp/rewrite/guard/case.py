@@ -106,7 +106,7 @@ class Rule:
     check: Callable[[Case], Iterable[Finding] | Skip]
 
 
-_EXTERN_C = re.compile(rb'\bextern\s+"C"')
+_EXTERN_C = re.compile(rb'\bextern\s+"C"\s*(?:\Z|\{)')
 
 Matter = Callable[[Rewrite, Case], Iterable[Finding]]
 
@@ -142,7 +142,9 @@ def case_of(
             continue
         data = syntax.code.data[function.extent.start : function.extent.end]
         before = Side(_plain(data.decode("utf-8", "replace")))
-        rewrites.append(Rewrite(item.function, function, heading_in(syntax, function), before, Side(_plain(item.text))))
+        heading = heading_in(syntax, function)
+        outside = _EXTERN_C.search(syntax.code.data, 0, function.extent.start) is not None
+        rewrites.append(Rewrite(item.function, function, heading, before, Side(_plain(item.text)), extern_c=outside))
     may_change = None if allowed is None else frozenset(_named(syntax, allowed))
     return Case(
         syntax=syntax,

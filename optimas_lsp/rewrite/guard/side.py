@@ -17,9 +17,11 @@ from optimas_lsp.source.text import SourceText
 
 _MASKED = re.compile(
     r"\b(?:__align__|__cluster_dims__|__maxnreg__|__block_size__|_Pragma|__builtin_align__)\s*\((?:[^()]|\([^()]*\))*\)"
-    r"|(?<=\])\s*__device__\b"
+    r"|(?<=\])\s*__device__\b|^[ \t]*#[ \t]*pragma\b[^\n]*",
+    re.MULTILINE,
 )
 _ARRAY_REFERENCE = re.compile(r"\b(\w+)\s*\(\s*[*&]\s*(\w+)\s*\)\s*[\[(]")
+_TEMPLATED = re.compile(r">\s*(?:const\s*)?[&*]?\s*([^\W\d]\w*)\s*(?:=(?!=)|;|\{|\()")
 _NAMES = frozenset({"identifier", "field_identifier", "type_identifier", "namespace_identifier"})
 _LISTS = frozenset({"structured_binding_declarator", "reference_declarator", "variadic_declarator"})
 _LEADING = frozenset(
@@ -33,7 +35,7 @@ _NAMING = frozenset(
 
 
 def masked(text: str) -> str:
-    """``text`` with the attributes that a C++ grammar does not know blanked out, everything else at its place."""
+    """``text`` with pragmas and the attributes a C++ grammar does not know blanked out, all else at its place."""
     return _MASKED.sub(lambda match: re.sub(r"[^\n]", " ", match.group()), text)
 
 
@@ -99,6 +101,11 @@ class Side:
             for child in _declaring(node):
                 found.update(re.findall(r"\w+", self.source(child)))
         return frozenset(found - names().keywords)
+
+    @cached_property
+    def perhaps_declared(self) -> frozenset[str]:
+        """``declared``, and names after what may be a type with template arguments, which a parser can take wrong."""
+        return self.declared | {match.group(1) for match in _TEMPLATED.finditer(self.text)}
 
 
 def _declaring(node: Node) -> Iterator[Node]:

@@ -50,7 +50,7 @@ def _called(rewrite: Rewrite, case: Case) -> Iterator[Finding]:
             or name in known.calls
             or name in known.assumptions
             or name in known.scoped
-            or name in rewrite.after.declared
+            or name in rewrite.after.perhaps_declared
             or name in case.around.devices
             or name in case.around.types
             or name in own
@@ -119,7 +119,7 @@ def _named(rewrite: Rewrite, case: Case) -> Iterator[Finding]:
         if (
             name not in rewrite.before.words
             and not known.known(name)
-            and name not in rewrite.after.declared
+            and name not in rewrite.after.perhaps_declared
             and name not in case.around.words
             and name not in case.around.macros
             and known.forbidding(name) is None
@@ -128,12 +128,16 @@ def _named(rewrite: Rewrite, case: Case) -> Iterator[Finding]:
             yield rewrite.found(token.line, f"'{name}' is declared neither here nor in the file, nor is it CUDA's")
 
 
+_BUILT_IN = frozenset({"threadIdx", "blockIdx", "blockDim", "gridDim", "warpSize"})
+
+
 def _shadowed(rewrite: Rewrite, case: Case) -> Iterator[Finding]:
     known = names()
-    old = rewrite.before.declared
-    for name in sorted(rewrite.after.declared - old - {rewrite.function.name}):
-        forbidden = name in known.calls or name in {"threadIdx", "blockIdx", "blockDim", "gridDim", "warpSize"}
-        if forbidden or name in case.around.devices or name in case.around.macros or name in known.types:
+    called = {name for name, _ in callees(rewrite.after)}
+    given = known.calls | case.around.devices
+    for name in sorted(rewrite.after.declared - rewrite.before.declared - {rewrite.function.name}):
+        hides = name in _BUILT_IN or name in case.around.macros or name.startswith("__")
+        if hides or (name in called and name in given):
             line = next((token.line for token in rewrite.after.code if token.text == name), 0)
             yield rewrite.found(line, f"'{name}' is declared anew and hides what had that name")
 

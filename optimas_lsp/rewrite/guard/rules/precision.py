@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from optimas_lsp.rewrite.guard.case import Case, Finding, Rewrite, Rule, each
 from optimas_lsp.rewrite.guard.names import names
 from optimas_lsp.rewrite.guard.side import Side
+from optimas_lsp.rewrite.guard.tokens import Token
 
 _FLOAT_LITERAL = re.compile(r"(?:\d[\d']*\.[\d']*|\.\d[\d']*|\d[\d']*(?=[eE]))(?:[eE][+-]?\d+)?[fF]\Z")
 _FLOATS = frozenset({"float", "float1", "float2", "float3", "float4"})
@@ -45,10 +46,13 @@ def _lowered(rewrite: Rewrite, case: Case) -> Iterator[Finding]:
         old = declared.get(name, (frozenset[str](), 0))[0]
         if _is(old, _DOUBLES, case) and _is(kind, _FLOATS, case) and not _is(kind, _DOUBLES, case):
             yield rewrite.found(line, f"'{name}' was double and is float")
-    for token in rewrite.after.code:
+    code = rewrite.after.code
+    for at, token in enumerate(code):
         if token.kind == "number" and _is_float(token.text) and was_double and not was_float:
             yield rewrite.found(token.line, f"{token.text} is a float in a function that computes in double")
         if token.kind != "word" or token.text in rewrite.before.words:
+            continue
+        if token.text in rewrite.after.declared and not _as_type(code, at):
             continue
         words = case.around.expansion({token.text}) if token.text in case.around.words else {token.text}
         if any(known.narrow_types.holds(word) for word in words) and not any(
@@ -62,6 +66,17 @@ def _lowered(rewrite: Rewrite, case: Case) -> Iterator[Finding]:
             yield rewrite.found(token.line, f"'{token.text}' computes in float what was double")
     if rewrite.before.words & _DOUBLES and not case.around.expansion(rewrite.after.words) & _DOUBLES:
         yield rewrite.found(0, "double is gone from the function")
+
+
+def _as_type(code: Sequence[Token], at: int) -> bool:
+    """Whether the word at this index can only be a type here: before a name, in a cast, as a template argument."""
+    before = code[at - 1].text if at else ""
+    after = code[at + 1] if at + 1 < len(code) else None
+    if after is None:
+        return False
+    cast = before == "(" and after.text == ")" and at + 2 < len(code) and code[at + 2].kind in {"word", "number"}
+    argument = before in {"<", ","} and after.text in {">", ","}
+    return after.kind == "word" or cast or (argument and before == "<")
 
 
 def _is(words: frozenset[str], wanted: frozenset[str], case: Case) -> bool:

@@ -114,13 +114,22 @@ def _unchanged(rewrite: Rewrite, _: Case) -> Iterator[Finding]:
         yield rewrite.found(main.line, f"the new text {same}")
         return
     before, after = canonical(rewrite.before), canonical(rewrite.after)
-    if before is not None and before == after and not _restricts_more(rewrite):
+    if before is not None and before == after and not _restricts_more(rewrite) and not _other_pragmas(rewrite):
         yield rewrite.found(main.line, "the new text differs in names, braces, brackets or spelling only")
 
 
 def _restricts_more(rewrite: Rewrite) -> bool:
     new = rewrite.new_heading
     return new is not None and (new.restricted != rewrite.heading.restricted or new.bounds != rewrite.heading.bounds)
+
+
+def _other_pragmas(rewrite: Rewrite) -> bool:
+    """Pragmas are no part of the tree, and unrolling is a change."""
+    before, after = (
+        [" ".join(token.text.split()) for token in side.code if token.kind == "directive"]
+        for side in (rewrite.before, rewrite.after)
+    )
+    return before != after
 
 
 def _nothing(case: Case) -> Iterator[Finding]:
