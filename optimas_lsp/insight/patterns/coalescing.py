@@ -14,16 +14,21 @@ WASTEFUL = 2.0
 """From this many times the ideal sectors on."""
 
 MATTERS = 0.05
-"""An instruction's superfluous sectors must be this share of all the kernel's sectors."""
+"""The superfluous sectors of all such instructions must be this share of all the kernel's sectors: an unrolled loop
+spreads one access over many instructions."""
+
+NOTICED = 0.002
+"""An instruction whose superfluous sectors are less than this share of all is left out."""
 
 
 def find(view: View) -> Iterator[Hit]:
-    """Instructions with at least twice the ideal sectors that make up a good part of the kernel's traffic."""
-    every = [view.metric(SECTORS, at) for at in range(len(view.instructions))]
-    total = sum(every)
-    for at, sectors in enumerate(every):
-        ideal = view.metric(IDEAL, at)
-        if not ideal or sectors < WASTEFUL * ideal or sectors - ideal < MATTERS * total:
+    """Instructions with at least twice the ideal sectors that together make up a good part of the kernel's traffic."""
+    every = [(view.metric(SECTORS, at), view.metric(IDEAL, at)) for at in range(len(view.instructions))]
+    total = sum(sectors for sectors, _ in every)
+    wasteful = [ideal > 0 and sectors >= WASTEFUL * ideal for sectors, ideal in every]
+    lost = sum(sectors - ideal for (sectors, ideal), waste in zip(every, wasteful, strict=True) if waste)
+    for at, (sectors, ideal) in enumerate(every):
+        if not wasteful[at] or lost < MATTERS * total or sectors - ideal < NOTICED * total:
             continue
         instruction = view.instructions[at]
         per_warp = sectors / max(view.executed(at), 1)
