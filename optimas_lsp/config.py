@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import tomllib
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
@@ -121,6 +121,53 @@ class Profiles(Section):
     """A worker that needs more memory than this is ended (MB)."""
 
 
+BackendName = Literal["catalogue", "openai", "gemini", "ollama", "manual"]
+AllowanceName = Literal["helpers", "kernels", "globals", "launch-bounds", "fast-math", "volatile", "inline-assembly"]
+
+
+class Rewrite(Section):
+    """How a rewrite is asked for. Keys come from the environment or the keyring, never from here."""
+
+    backend: BackendName = "catalogue"
+    """Who proposes: the embedded catalogue (no network), a service, a local server, or a person (``manual``)."""
+
+    model: str = ""
+    """The model's name as its service knows it; the catalogue and ``manual`` need none."""
+
+    base_url: str = ""
+    """Address of the service; empty: the backend's own. Any server that speaks the backend's protocol will do."""
+
+    timeout_seconds: float = Field(default=300.0, gt=0, le=7200)
+    """One request is given up after this time (seconds)."""
+
+    retries: int = Field(default=3, ge=0, le=10)
+    """How often a request that failed for a passing reason is sent again (rate limit, server error, time-out)."""
+
+    attempts: int = Field(default=3, ge=1, le=3)
+    """Answers asked for at most, when one is refused or does not compile; after that a person has to look at it."""
+
+    prompt_tokens: int = Field(default=24_000, ge=1000)
+    """A prompt takes at most this many tokens (estimated); the least valuable evidence is left out first."""
+
+    max_tokens: int = Field(default=16_000, ge=256)
+    """An answer takes at most this many tokens, reasoning included."""
+
+    temperature: float = Field(default=0.2, ge=0, le=2)
+    """Sampling temperature, for models that take one."""
+
+    structured: bool = True
+    """Have the service enforce the answer's JSON schema where it can."""
+
+    allow: tuple[AllowanceName, ...] = ()
+    """What the guardrails let pass beyond the default."""
+
+    price_input: float = Field(default=0.0, ge=0)
+    """Price of a million input tokens (USD); 0: the built-in table's."""
+
+    price_output: float = Field(default=0.0, ge=0)
+    """Price of a million output tokens (USD); 0: the built-in table's."""
+
+
 class Settings(Section):
     """All settings of the server and of ``optimas analyze``."""
 
@@ -130,6 +177,7 @@ class Settings(Section):
     inlay_hints: InlayHints = InlayHints()
     code_lens: CodeLens = CodeLens()
     profiles: Profiles = Profiles()
+    rewrite: Rewrite = Rewrite()
     path_maps: tuple[PathMap, ...] = ()
     """Rules from profiled paths to paths here; the longest matching prefix wins."""
 

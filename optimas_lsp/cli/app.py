@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from optimas_lsp.cli import analyze, compare, demo, distill, docs, doctor, lsp, profile, schema, version
+from optimas_lsp.cli import analyze, compare, demo, distill, docs, doctor, lsp, profile, prompt, schema, version
 from optimas_lsp.cli.failures import SentenceGroup
 
 app = typer.Typer(
@@ -37,5 +37,6 @@ app.command("docs", hidden=True)(docs.docs)
 app.command("doctor")(doctor.doctor)
 app.command("lsp")(lsp.lsp)
 app.command("profile", context_settings={"allow_extra_args": True, "ignore_unknown_options": False})(profile.profile)
+app.command("prompt")(prompt.prompt)
 app.command("schema")(schema.schema)
 app.command("version")(version.version)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin
 
 import typer
 
@@ -105,6 +105,8 @@ def _row(key: str, field: FieldInfo, default: Any) -> str:
 
 
 def _kind(field: FieldInfo) -> str:
+    if get_origin(field.annotation) is Literal:
+        return "one of " + ", ".join(f"`{each}`" for each in get_args(field.annotation))
     names = {bool: "true or false", int: "integer", float: "number", str: "text"}
     return names.get(field.annotation, "list") if isinstance(field.annotation, type) else "list"
 

@@ -52,11 +52,18 @@ def _proposal() -> type[BaseModel]:
     return Proposal
 
 
+def _prompt() -> type[BaseModel]:
+    from optimas_lsp.rewrite.prompt import Prompt
+
+    return Prompt
+
+
 SCHEMAS: dict[str, tuple[Callable[[], type[BaseModel]], str]] = {
     "profile": (_profile, "optimas.profile/1: the distilled profile, *.optimas.json"),
     "analysis": (_analysis, "optimas.analysis/1: what analyze --format json writes (an array for several reports)"),
     "compare": (_compare, "optimas.compare/1: what compare --format json writes"),
     "settings": (_settings, "the editor's settings under 'optimas', and optimas.toml"),
+    "prompt": (_prompt, "optimas.prompt/1: what prompt --format json writes"),
     "proposal": (_proposal, "optimas.proposal/1: what a backend answers, and what guard reads"),
     "doctor": (_doctor, "optimas.doctor/1: what doctor --format json writes"),
 }

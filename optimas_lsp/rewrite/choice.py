@@ -1,0 +1,109 @@
+"""Which kernel of a report a rewrite is about, and the source it is defined in."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path, PurePosixPath
+
+from optimas_lsp.config import Settings
+from optimas_lsp.errors import OptimasError, SourceError
+from optimas_lsp.insight.analysis import analyze
+from optimas_lsp.insight.evidence import Analysis, KernelAnalysis
+from optimas_lsp.insight.locate import Resolve
+from optimas_lsp.profile.model import Kernel, Profile, SourceFile
+from optimas_lsp.rewrite.prompt_files import Files, Unit
+from optimas_lsp.rewrite.prompt_writer import Subject
+from optimas_lsp.source.functions import Function
+
+
+class KernelChoiceError(OptimasError):
+    """No kernel of the report is the one asked for, or several are."""
+
+
+def choose(
+    profile: Profile,
+    settings: Settings,
+    *,
+    report: Path,
+    source: Path,
+    files: Files,
+    resolve: Resolve,
+    pattern: str = "",
+    analysis: Analysis | None = None,
+) -> Subject:
+    """The costliest kernel that ``pattern`` (a regular expression; empty: any) matches and ``source`` defines.
+
+    ``analysis`` is the report's, if there is one already. Evidence has the ids that ``analyze`` gives it, unless the
+    kernel is not hot: then it is looked at alone. Raises SourceError for a source that cannot be read and
+    KernelChoiceError when no kernel, or kernels with different definitions, are meant.
+    """
+    unit = files.unit(source)
+    if unit is None:
+        raise SourceError("this is no readable CUDA or Python source", where=source, remedy="give the kernel's file")
+    wanted = _compiled(pattern)
+    named = [kernel for kernel in profile.kernels if wanted.search(kernel.name) or wanted.search(kernel.mangled)]
+    if not named:
+        raise KernelChoiceError(f"no kernel matches {pattern}", where=report, remedy=_known(profile.kernels))
+    here = {kernel.mangled: found for kernel in named if (found := unit.syntax.kernel(kernel.name, kernel.mangled))}
+    if not here:
+        names = ", ".join(kernel.base_name for kernel in named[:8])
+        raise KernelChoiceError(
+            f"none of the report's kernels that were asked for ({names}) is defined here",
+            where=source,
+            remedy="give the file that defines the kernel",
+        )
+    leads = _resolver(profile, unit, resolve)
+    whole = analysis or analyze(profile, settings, report_path=report, resolve=leads)
+    kernel = _costliest([each for each in whole.kernels if each.mangled in here], here, pattern, source)
+    if not kernel.hot:
+        alone = analyze(
+            profile, settings, report_path=report, resolve=leads, wanted=lambda each: each.mangled == kernel.mangled
+        )
+        [kernel] = alone.kernels
+    return Subject(profile, kernel, unit, files)
+
+
+def _costliest(
+    found: Sequence[KernelAnalysis], here: dict[str, Function], pattern: str, source: Path
+) -> KernelAnalysis:
+    """The first, which is the costliest; instantiations of one template are one definition."""
+    if pattern and len({here[each.mangled].extent.start for each in found}) > 1:
+        names = "; ".join(each.name for each in found)
+        raise KernelChoiceError(
+            f"several kernels match {pattern}: {names}", where=source, remedy="give more of the name to --kernel"
+        )
+    return found[0]
+
+
+def _resolver(profile: Profile, unit: Unit, resolve: Resolve) -> Resolve:
+    """``resolve``, and where that leads no file to ``unit``: the only file of its name is taken for it.
+
+    That is safe because evidence is led to today's lines by their content.
+    """
+    real = os.path.realpath(unit.path)
+    if any(path is not None and os.path.realpath(path) == real for path in map(resolve, profile.files)):
+        return resolve
+    same = [each for each in profile.files if PurePosixPath(each.path.replace("\\", "/")).name == unit.path.name]
+    if len(same) != 1:
+        return resolve
+    [one] = same
+
+    def leads(source: SourceFile) -> Path | None:
+        return unit.path if source == one else resolve(source)
+
+    return leads
+
+
+def _compiled(pattern: str) -> re.Pattern[str]:
+    try:
+        return re.compile(pattern)
+    except re.error as error:
+        raise KernelChoiceError(
+            f"{pattern}: not a regular expression: {error}", remedy="put a backslash before a special character"
+        ) from None
+
+
+def _known(kernels: Sequence[Kernel]) -> str:
+    return f"the report's kernels are: {', '.join(sorted({each.base_name for each in kernels})) or 'none'}"
