@@ -22,7 +22,7 @@ def folder() -> Path:
 
 
 def write() -> dict[str, str]:
-    """Write every page that is missing or was another; returns the URI of each by rule. Without a cache folder there are none."""
+    """Write every page that is missing or was another; the URI of each by rule, none without a cache folder."""
     home = folder() / "rules" / __version__
     pages: dict[str, str] = {}
     try:
