@@ -50,10 +50,10 @@ class Server:
 
     def until(self, method: str, *, parse: bool = True) -> object:
         """The next notification or request with that method; unparsed where its reading is not to be measured."""
-        mark = f'"method": "{method}"'.encode()
+        marks = [f'"method":{space}"{method}"'.encode() for space in ("", " ")]
         while True:
             body = self.receive_raw()
-            if mark in body:
+            if any(mark in body for mark in marks):
                 return json.loads(body) if parse else body
             self._answer(json.loads(body))
 
@@ -100,10 +100,15 @@ def percentile(values: list[float], share: float) -> float:
     return sorted(values)[min(len(values) - 1, int(share * len(values)))]
 
 
-def report(name: str, figures: dict[str, tuple[float, str]]) -> None:
-    """Print ``name value unit`` lines and keep them as JSON under ``build/bench/``."""
+def show(figures: dict[str, tuple[float, str]]) -> dict[str, tuple[float, str]]:
+    """Print ``name value unit`` lines at once; gives the figures back."""
     for key, (value, unit) in figures.items():
-        print(f"{key} {value:.3f} {unit}")
+        print(f"{key} {value:.3f} {unit}", flush=True)
+    return figures
+
+
+def keep(name: str, figures: dict[str, tuple[float, str]]) -> None:
+    """Keep figures as JSON under ``build/bench/``."""
     target = Path(__file__).parents[1] / "build" / "bench" / f"{name}.json"
     target.parent.mkdir(parents=True, exist_ok=True)
     plain = {key: {"value": value, "unit": unit} for key, (value, unit) in figures.items()}

@@ -16,7 +16,7 @@ from lsprotocol import types
 from optimas_lsp import __version__
 from optimas_lsp.server import names
 from optimas_lsp.server.client import resolve
-from optimas_lsp.server.hardening import HardenedServer
+from optimas_lsp.server.hardening import Encoded, HardenedServer
 from optimas_lsp.server.transport import run_stdio, run_tcp
 
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ def _pull_diagnostics(server: HardenedServer, core: _Core) -> None:
     options = types.DiagnosticOptions(identifier=NAME, inter_file_dependencies=False, workspace_diagnostics=False)
 
     @server.feature(types.TEXT_DOCUMENT_DIAGNOSTIC, options)
-    def diagnostics(params: types.DocumentDiagnosticParams) -> types.RelatedFullDocumentDiagnosticReport:
+    def diagnostics(params: types.DocumentDiagnosticParams) -> Encoded:
         from optimas_lsp.server.features.diagnostics import document_diagnostic
 
         return document_diagnostic(core.snapshot, params)

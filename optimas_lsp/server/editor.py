@@ -18,7 +18,7 @@ from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
 from optimas_lsp.server.client import Client
-from optimas_lsp.server.hardening import HardenedServer, tokens_of
+from optimas_lsp.server.hardening import Encoded, HardenedServer, tokens_of
 from optimas_lsp.server.locations import uri_of
 
 logger = logging.getLogger(__name__)
@@ -49,12 +49,9 @@ class Editor:
     _refreshes: dict[str, _Refresh] = field(default_factory=dict[str, _Refresh])
     _tokens: itertools.count[int] = field(default_factory=itertools.count)
 
-    def publish(self, uri: str, version: int | None, diagnostics: Sequence[types.Diagnostic]) -> None:
+    def publish(self, params: Encoded) -> None:
         """Show exactly these diagnostics in one document."""
-        stamped = version if self.client.diagnostic_version else None
-        self.server.text_document_publish_diagnostics(
-            types.PublishDiagnosticsParams(uri=uri, version=stamped, diagnostics=list(diagnostics))
-        )
+        self.server.protocol.notify_encoded(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS, params)
 
     def refresh(self) -> None:
         """Have the client ask again for what it pulls; calls while an answer is due are one more request."""
@@ -70,7 +67,7 @@ class Editor:
     def hotspots_changed(self) -> None:
         """Tell a client that lists hot spots that the list would differ now."""
         if self.hotspots:
-            self.server.protocol.notify_plain(HOTSPOTS_CHANGED, {})
+            self.server.protocol.notify_encoded(HOTSPOTS_CHANGED, Encoded("{}"))
 
     def _refresh(self, kind: str, send: Callable[[], Awaitable[None]]) -> None:
         refresh = self._refreshes.setdefault(kind, _Refresh(send))

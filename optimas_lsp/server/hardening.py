@@ -9,6 +9,7 @@ up a message; documents are kept twice, once wrongly. Reading lives in ``transpo
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import inspect
 import json
 import logging
@@ -33,9 +34,16 @@ from pygls.progress import Progress
 from pygls.protocol import LanguageServerProtocol, lsp_method
 
 if TYPE_CHECKING:
+    from pygls.io_ import Writer
     from pygls.protocol.json_rpc import MsgId
 
 logger = logging.getLogger(__name__)
+
+
+class Encoded(str):
+    """A result or parameters that are JSON text already and are sent as they are."""
+
+    __slots__ = ()
 
 
 class TidyProgress(Progress):
@@ -88,7 +96,11 @@ class HardenedProtocol(LanguageServerProtocol):
             except Exception as error:  # noqa: BLE001 - cattrs raises many kinds; each must become an answer
                 refusal = JsonRpcInvalidParams(f"the parameters of {method} do not decode: {_root_cause(error)}")
         if refusal is None:
-            self.handle_message(message)
+            context = contextvars.copy_context()
+            if is_request:
+                context.run(self._handle_request, msg_id, str(method), message.params)
+            else:
+                context.run(self._handle_notification, str(method), message.params)
         elif is_request:
             self._refuse(msg_id, refusal)
         else:
@@ -296,9 +308,25 @@ class HardenedProtocol(LanguageServerProtocol):
 
     # -- messages out ---------------------------------------------------------------------------------------------
 
-    def notify_plain(self, method: str, params: dict[str, Any]) -> None:
-        """Send a notification whose parameters are plain JSON data already (the fast way for many diagnostics)."""
-        self._send_data({"jsonrpc": self.VERSION, "method": method, "params": params})
+    def _send_response(self, msg_id: MsgId, result: Any = None, error: types.ResponseError | None = None) -> None:
+        if isinstance(result, Encoded) and error is None:
+            self._result_types.pop(msg_id, None)
+            self._send_text(f'{{"jsonrpc":"{self.VERSION}","id":{json.dumps(msg_id)},"result":{result}}}')
+        else:
+            super()._send_response(msg_id, result, error)
+
+    def notify_encoded(self, method: str, params: Encoded) -> None:
+        """Send a notification whose parameters are JSON already (the fast way for many diagnostics)."""
+        self._send_text(f'{{"jsonrpc":"{self.VERSION}","method":"{method}","params":{params}}}')
+
+    def _send_text(self, body: str) -> None:
+        """Send one message that is JSON text already; only ASCII, as ``json.dumps`` writes it."""
+        if self.writer is None:
+            logger.error("nobody is connected to send a message to")
+            return
+        data = body.encode(self.CHARSET)
+        writer = cast("Writer", self.writer)  # ours are synchronous, see transport.py
+        writer.write(b"Content-Length: %d\r\n\r\n%b" % (len(data), data))
 
     @property
     def in_flight(self) -> int:

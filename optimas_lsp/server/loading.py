@@ -7,6 +7,7 @@ whose key is no longer wanted is cancelled and its worker killed.
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -162,6 +163,7 @@ class Loader:
 
     def _opened(self, path: Path, state: Stamp, loaded: Loaded) -> None:
         self.reports[path] = OpenReport(path, state, loaded)
+        gc.freeze()  # a report is large, lives long and holds no cycles
         self.failures.pop(path, None)
         kernels = len(loaded.analysis.kernels)
         mapped = sum(1 for match in loaded.matches if match.path is not None)

@@ -7,6 +7,7 @@ encoding agreed on with the client.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 
 from lsprotocol import types
 
@@ -19,15 +20,24 @@ def line_of(position: types.Position) -> int:
     return position.line + 1
 
 
-def code_range(text: SourceText, line: int, encoding: Encoding) -> types.Range:
-    """What is written on ``line``, without indentation and trailing blanks; a blank line whole."""
-    content = text.line(line)
+@lru_cache(maxsize=16_384)
+def _written(content: str, encoding: Encoding) -> tuple[int, int]:
+    """From which character to which a line is written on; the same string again costs one look-up."""
     kept = content.rstrip()
     start = len(kept) - len(kept.lstrip())
-    return types.Range(
-        types.Position(line - 1, to_character(content, start, encoding)),
-        types.Position(line - 1, to_character(content, len(kept) if kept else len(content), encoding)),
-    )
+    return to_character(content, start, encoding), to_character(content, len(kept) if kept else len(content), encoding)
+
+
+def code_range(text: SourceText, line: int, encoding: Encoding) -> types.Range:
+    """What is written on ``line``, without indentation and trailing blanks; a blank line whole."""
+    start, end = _written(text.line(line), encoding)
+    return types.Range(types.Position(line - 1, start), types.Position(line - 1, end))
+
+
+def encoded_code_range(text: SourceText, line: int, encoding: Encoding) -> str:
+    """``code_range`` as JSON."""
+    start, end = _written(text.line(line), encoding)
+    return _encoded(line - 1, start, end)
 
 
 def line_end(text: SourceText, line: int, encoding: Encoding) -> types.Position:
@@ -47,10 +57,13 @@ def name_range(text: SourceText, line: int, name: str, encoding: Encoding) -> ty
     )
 
 
-def unseen_range(line: int) -> types.Range:
-    """The start of ``line`` in a file whose text is not at hand."""
-    start = types.Position(max(line - 1, 0), 0)
-    return types.Range(start, start)
+def encoded_unseen_range(line: int) -> str:
+    """The start of ``line`` in a file whose text is not at hand, as JSON."""
+    return _encoded(max(line - 1, 0), 0, 0)
+
+
+def _encoded(line: int, start: int, end: int) -> str:
+    return f'{{"start":{{"line":{line},"character":{start}}},"end":{{"line":{line},"character":{end}}}}}'
 
 
 def lines_within(span: types.Range) -> range:

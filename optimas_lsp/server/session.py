@@ -19,7 +19,7 @@ from optimas_lsp.server.background import Background
 from optimas_lsp.server.client import resolve
 from optimas_lsp.server.documents import Document, changed, opened
 from optimas_lsp.server.editor import Editor
-from optimas_lsp.server.features.diagnostics import published
+from optimas_lsp.server.features.diagnostics import publish_params, published
 from optimas_lsp.server.hardening import HardenedServer
 from optimas_lsp.server.loading import Loader
 from optimas_lsp.server.locations import path_of, same_place, uri_of
@@ -161,7 +161,8 @@ class Session:
         if not diagnostics and uri not in self._published:
             return
         document = self.snapshot.documents.get(uri)
-        self.editor.publish(uri, None if document is None else document.version, diagnostics)
+        stamped = document is not None and self.editor.client.diagnostic_version
+        self.editor.publish(publish_params(uri, document.version if document and stamped else None, diagnostics))
         (self._published.add if diagnostics else self._published.discard)(uri)
 
     def show_all_again(self) -> None:

@@ -37,6 +37,13 @@ class Folder:
     implied: bool = False
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class RulePages:
+    """The URI of the page about each rule."""
+
+    by_rule: Mapping[str, str] = field(default_factory=lambda: frozen({}))
+
+
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """Everything a feature may look at. ``views`` holds the open documents that a report concerns.
@@ -56,7 +63,7 @@ class Snapshot:
     hidden: frozenset[str] = frozenset()
     all_hidden: bool = False
     preferred: Path | None = None
-    rule_pages: Mapping[str, str] = field(default_factory=lambda: frozen({}))
+    rule_pages: RulePages = field(default_factory=RulePages)
 
     def view(self, uri: str) -> FileView | None:
         """What is shown in a document, None when no report concerns it or its findings are hidden."""

@@ -45,7 +45,7 @@ class OpenReport:
         return found[0] if found else None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, slots=True)
 class Finding:
     """One piece of evidence at the profiled line of this file it is shown at."""
 
@@ -54,7 +54,7 @@ class Finding:
     line: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, slots=True)
 class Heat:
     """Everything sampled on one profiled line of this file for one kernel."""
 

@@ -6,6 +6,7 @@ Opening a folder only looks: nothing of the user's is run, nothing is written in
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 from collections.abc import Mapping
 from dataclasses import replace
@@ -17,7 +18,7 @@ from lsprotocol import types
 from optimas_lsp.server.locations import path_of, same_place, uri_of
 from optimas_lsp.server.reports import Stamp, compile_glob, stamp
 from optimas_lsp.server.session import Session
-from optimas_lsp.server.snapshot import Folder, frozen
+from optimas_lsp.server.snapshot import Folder, RulePages, frozen
 
 if TYPE_CHECKING:
     from optimas_lsp.server.configuration import Configuration
@@ -56,7 +57,8 @@ class Workspace:
         """After the client is ready: load what is heavy, learn the settings, find and read the reports."""
         session = self.session
         pages = await session.background.run(_warm)
-        session.snapshot = replace(session.snapshot, rule_pages=frozen(pages))
+        gc.freeze()  # what was imported stays: the collector need not look through it while somebody types
+        session.snapshot = replace(session.snapshot, rule_pages=RulePages(frozen(pages)))
         if session.editor.client.configuration and session.editor.client.register_configuration:
             options = types.DidChangeConfigurationRegistrationOptions(section="optimas")
             session.spawn(session.editor.register(CONFIGURER, types.WORKSPACE_DID_CHANGE_CONFIGURATION, options))

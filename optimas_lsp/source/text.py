@@ -94,7 +94,9 @@ def to_character(line: str, column: int, encoding: Encoding) -> int:
     head = line[: max(column, 0)]
     if encoding == "utf-32" or head.isascii():
         return len(head)
-    return sum(_width(char, encoding) for char in head)
+    if encoding == "utf-16":
+        return len(head.encode("utf-16-le", "surrogatepass")) // 2
+    return len(head.encode("utf-8", "surrogatepass"))
 
 
 class Position(NamedTuple):

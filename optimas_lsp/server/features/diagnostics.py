@@ -1,19 +1,26 @@
 """textDocument/publishDiagnostics and textDocument/diagnostic: findings as squiggles.
 
-Worth acting on is a warning, hot is information, the rest are hints, which never reach a problems list.
+Worth acting on is a warning, hot is information, the rest are hints, which never reach a problems list. What of a
+diagnostic no edit can change is written as JSON once per report, file and client; a keystroke only writes ranges,
+because hundreds of diagnostics may be sent at each.
 """
 
 from __future__ import annotations
 
+import json
+from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
 
+from optimas_lsp.server.client import Client
+from optimas_lsp.server.hardening import Encoded
 from optimas_lsp.server.locations import uri_of
-from optimas_lsp.server.positions import code_range, unseen_range
-from optimas_lsp.server.snapshot import Snapshot
-from optimas_lsp.server.views import FileView, Finding
+from optimas_lsp.server.positions import encoded_code_range, encoded_unseen_range
+from optimas_lsp.server.snapshot import RulePages, Snapshot
+from optimas_lsp.server.views import FileIndex, FileView, Finding
 
 if TYPE_CHECKING:
     from optimas_lsp.insight.evidence import Evidence, Location
@@ -21,109 +28,139 @@ if TYPE_CHECKING:
 SOURCE = "optimas"
 
 _SEVERITY = {
-    "act": types.DiagnosticSeverity.Warning,
-    "hot": types.DiagnosticSeverity.Information,
-    "note": types.DiagnosticSeverity.Hint,
+    "act": types.DiagnosticSeverity.Warning.value,
+    "hot": types.DiagnosticSeverity.Information.value,
+    "note": types.DiagnosticSeverity.Hint.value,
 }
 
 
-def published(snapshot: Snapshot, uri: str) -> list[types.Diagnostic]:
-    """The diagnostics of one open document, costliest first; at most as many as the settings allow."""
+@dataclass(frozen=True, slots=True)
+class _Related:
+    """A place to look at besides: a profiled line of this file (``here``) or of another; ``message`` is JSON."""
+
+    here: bool
+    file: str
+    path: str | None
+    line: int
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Still:
+    """The part of a diagnostic that no edit changes: its members as JSON, without the braces around them."""
+
+    members: str
+    related: tuple[_Related, ...]
+
+
+def published(snapshot: Snapshot, uri: str) -> list[str]:
+    """The diagnostics of one open document as JSON, costliest first; at most as many as the settings allow."""
     view = snapshot.view(uri)
     settings = None if view is None else snapshot.settings_for(view.document.path)
     if view is None or settings is None or not settings.diagnostics.enable:
         return []
-    diagnostics: list[types.Diagnostic] = []
+    still = _still(view.index, snapshot.client, snapshot.rule_pages)
+    hints, maximum = settings.diagnostics.hints, settings.diagnostics.maximum_per_file
+    text, encoding = view.document.text, snapshot.client.encoding
+    diagnostics: list[str] = []
     for line, finding in view.findings():
-        if finding.evidence.level == "note" and not settings.diagnostics.hints:
+        if finding.evidence.level == "note" and not hints:
             continue
-        if len(diagnostics) >= settings.diagnostics.maximum_per_file:
+        if len(diagnostics) >= maximum:
             break
-        diagnostics.append(_diagnostic(snapshot, view, finding, line))
+        part = still[finding]
+        related = f',"relatedInformation":[{_placed(snapshot, view, part.related)}]' if part.related else ""
+        diagnostics.append(f'{{"range":{encoded_code_range(text, line, encoding)},{part.members}{related}}}')
     return diagnostics
 
 
-def document_diagnostic(
-    snapshot: Snapshot, params: types.DocumentDiagnosticParams
-) -> types.RelatedFullDocumentDiagnosticReport:
+def publish_params(uri: str, version: int | None, diagnostics: list[str]) -> Encoded:
+    """The parameters of a push."""
+    stamped = "" if version is None else f'"version":{version},'
+    return Encoded(f'{{"uri":{json.dumps(uri)},{stamped}"diagnostics":[{",".join(diagnostics)}]}}')
+
+
+def document_diagnostic(snapshot: Snapshot, params: types.DocumentDiagnosticParams) -> Encoded:
     """The answer to a pull; always whole, because an edit moves every range below it."""
-    return types.RelatedFullDocumentDiagnosticReport(items=published(snapshot, params.text_document.uri))
+    return Encoded(f'{{"kind":"full","items":[{",".join(published(snapshot, params.text_document.uri))}]}}')
 
 
-def _diagnostic(snapshot: Snapshot, view: FileView, finding: Finding, line: int) -> types.Diagnostic:
+@lru_cache(maxsize=32)
+def _still(index: FileIndex, client: Client, pages: RulePages) -> dict[Finding, _Still]:
+    """By finding what stays when the text moves."""
+    return {finding: _of_finding(index, finding, client, pages) for finding in index.findings}
+
+
+def _of_finding(index: FileIndex, finding: Finding, client: Client, pages: RulePages) -> _Still:
     evidence = finding.evidence
-    client = snapshot.client
-    href = snapshot.rule_pages.get(evidence.rule)
-    return types.Diagnostic(
-        range=code_range(view.document.text, line, client.encoding),
-        message=message(view, finding),
-        severity=_SEVERITY[evidence.level],
-        code=evidence.rule,
-        code_description=types.CodeDescription(href) if href and client.code_description else None,
-        source=SOURCE,
-        related_information=(_related(snapshot, view, evidence) or None) if client.related_information else None,
-        data={
+    fields: dict[str, Any] = {
+        "message": message(index, finding),
+        "severity": _SEVERITY[evidence.level],
+        "code": evidence.rule,
+        "source": SOURCE,
+    }
+    href = pages.by_rule.get(evidence.rule)
+    if href and client.code_description:
+        fields["codeDescription"] = {"href": href}
+    if client.diagnostic_data:
+        fields["data"] = {
             "evidence": [evidence.id],
             "kernel": evidence.kernel,
-            "report": view.index.report.loaded.analysis.report.sha256,
+            "report": index.report.loaded.analysis.report.sha256,
             "profiledLine": finding.line,
         }
-        if client.diagnostic_data
-        else None,
-    )
+    members = json.dumps(fields, separators=(",", ":"))[1:-1]
+    return _Still(members, tuple(_related(index, evidence)) if client.related_information else ())
 
 
-def message(view: FileView, finding: Finding) -> str:
+def message(index: FileIndex, finding: Finding) -> str:
     """The sentence of a finding; names the kernel where a file has several, and the library the time is spent in."""
     evidence = finding.evidence
     text = evidence.text
-    if len(view.index.kernels) > 1:
+    if len(index.kernels) > 1:
         text = f"{finding.kernel.base_name}: {text}"
-    if evidence.location is not None and evidence.location != evidence.shown and evidence.location.path is None:
+    if evidence.location is not None and evidence.location.path is None and evidence.location.file not in index.names:
         text += f" (measured in {evidence.location.file}:{evidence.location.line}, called from here)"
     return text
 
 
-def _related(snapshot: Snapshot, view: FileView, evidence: Evidence) -> list[types.DiagnosticRelatedInformation]:
+def _related(index: FileIndex, evidence: Evidence) -> list[_Related]:
     """Where else to look: the line itself if shown at its caller, call sites, causes, and the lines that wait."""
-    found: list[tuple[Location | None, str]] = []
-    if evidence.location is not None and evidence.location != evidence.shown:
-        found.append((evidence.location, "the samples were taken here"))
+    found: list[_Related] = []
+
+    def add(place: Location, text: str) -> None:
+        found.append(_Related(place.file in index.names, place.file, place.path, place.line, json.dumps(text)))
+
+    if evidence.location is not None and evidence.shown is not None and evidence.location != evidence.shown:
+        add(evidence.location, "the samples were taken here")
     for frame in evidence.inlined_at:
-        inside = f" into {frame.function}" if frame.function else ""
-        found.append((frame, f"inlined{inside} here"))
-    related = [item for place, text in found if (item := _information(snapshot, view, place, text)) is not None]
+        add(frame, f"inlined into {frame.function} here" if frame.function else "inlined here")
     for cause in evidence.causes or ():
         text = f"{cause.opcode} here causes {100 * cause.share:.0f} % of the wait ({cause.confidence})"
-        where = _uri_and_range(snapshot, view, cause.file, cause.path, cause.line)
-        if where is not None:
-            related.append(types.DiagnosticRelatedInformation(where, text))
+        found.append(_Related(cause.file in index.names, cause.file, cause.path, cause.line, json.dumps(text)))
     for wait in evidence.waits:
-        item = _information(snapshot, view, wait, "waits for this line")
-        if item is not None:
-            related.append(item)
-    return related
+        add(wait, "waits for this line")
+    return [each for each in found if each.line > 0 and (each.here or each.path is not None)]
 
 
-def _information(
-    snapshot: Snapshot, view: FileView, place: Location | None, text: str
-) -> types.DiagnosticRelatedInformation | None:
-    if place is None:
+def _placed(snapshot: Snapshot, view: FileView, related: tuple[_Related, ...]) -> str:
+    """Today's places as JSON; nothing for a line that changed."""
+    return ",".join(
+        f'{{"location":{{"uri":{json.dumps(where[0])},"range":{where[1]}}},"message":{each.message}}}'
+        for each in related
+        if (where := _where(snapshot, view, each)) is not None
+    )
+
+
+def _where(snapshot: Snapshot, view: FileView, related: _Related) -> tuple[str, str] | None:
+    """URI and range (JSON) of a place to look at besides."""
+    if not related.here:
+        path = Path(related.path or "")
+        other = next((each for each in snapshot.views.values() if related.file in each.index.names), None)
+        if other is None or other.document.path != path:
+            return uri_of(path), encoded_unseen_range(related.line)
+        view = other
+    today = view.anchors.today(related.line)
+    if today is None:
         return None
-    where = _uri_and_range(snapshot, view, place.file, place.path, place.line)
-    return None if where is None else types.DiagnosticRelatedInformation(where, text)
-
-
-def _uri_and_range(snapshot: Snapshot, view: FileView, file: str, path: str | None, line: int) -> types.Location | None:
-    """Today's place of a profiled line; nothing for a file outside the workspace and for a line that changed."""
-    if file in view.index.names:
-        today = view.anchors.today(line)
-        if today is None:
-            return None
-        return types.Location(view.document.uri, code_range(view.document.text, today, snapshot.client.encoding))
-    if path is None or line < 1:
-        return None
-    for other in snapshot.views.values():
-        if other.document.path == Path(path) and file in other.index.names:
-            return _uri_and_range(snapshot, other, file, path, line)
-    return types.Location(uri_of(Path(path)), unseen_range(line))
+    return view.document.uri, encoded_code_range(view.document.text, today, snapshot.client.encoding)
