@@ -48,6 +48,9 @@ def analyze(
     reduction: Annotated[
         bool, typer.Option("--reduction", help="Print the compact evidence, its size and the samples it covers.")
     ] = False,
+    quality: Annotated[
+        bool, typer.Option("--quality", help="Print how much of the stalls the causes explain instead.")
+    ] = False,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write to this file instead.")
     ] = None,
@@ -75,7 +78,9 @@ def analyze(
             say(f"optimas: {error.sentence()}")
     if readings:
         readings = combined(readings)
-        if reduction:
+        if quality:
+            show_quality(readings, output)
+        elif reduction:
             output_file.emit(formats.as_reduction(readings), output)
         elif format_ is Format.sarif:
             output_file.emit(formats.as_sarif(readings), output)
@@ -95,6 +100,19 @@ def combined(readings: list[Reading]) -> list[Reading]:
 
     analyses = combine([(each.profile, each.analysis) for each in readings])
     return [replace(each, analysis=analysis) for each, analysis in zip(readings, analyses, strict=True)]
+
+
+def show_quality(readings: list[Reading], output: Path | None) -> None:
+    """How sure the causes are, one table a report."""
+    from optimas_lsp.insight.quality import quality
+    from optimas_lsp.report.quality import render_quality
+    from optimas_lsp.report.text import console
+
+    target = console(to_file=output is not None)
+    with target.capture() as captured:
+        for reading in readings:
+            render_quality(str(reading.report), quality(reading.profile), target)
+    output_file.emit(captured.get(), output)
 
 
 def as_json(readings: list[Reading], *, array: bool) -> str:

@@ -158,11 +158,12 @@ class Blamer:
 
     def _scoreboard(self, consumer: int, unit: str | None) -> list[_Weighed]:
         every = self.candidates(consumer)
+        results = {c.producer for c in every if c.kind == "raw"}
+        every = [c for c in every if c.kind == "raw" or c.producer not in results]  # read long before it answers
         fitting = [c for c in every if self.instructions[c.producer].unit == unit]
         if not fitting:
             fitting = [c for c in every if self.instructions[c.producer].unit in ("unknown", "async")] or every
-        results = any(c.kind == "raw" for c in fitting)
-        needed = results and any(c.reads for c in fitting)
+        needed = any(c.kind == "raw" for c in fitting) and any(c.reads for c in fitting)
         scale = max(LATENCY.get(unit or "", LATENCY["l1tex"]), self._elapsed[consumer])
         return [
             _Weighed(
