@@ -1,0 +1,51 @@
+"""Ask the compiler to unroll a hot loop, by several factors."""
+
+from __future__ import annotations
+
+from optimas_lsp.rewrite.catalogue.loops import counted, loops
+from optimas_lsp.rewrite.catalogue.nodes import within
+from optimas_lsp.rewrite.catalogue.patch import Edit, indent_at, line_start
+from optimas_lsp.rewrite.catalogue.site import Site
+from optimas_lsp.rewrite.catalogue.variant import Found, Refusal, Variant
+
+LARGEST_FULL = 64
+"""A loop of at most this many iterations is also offered to be unrolled completely."""
+
+
+def find(site: Site) -> Found:
+    """A variant a factor, for every innermost counted loop."""
+    nodes = loops(site.scope)
+    if not nodes:
+        yield Refusal("the function has no loop")
+    for node in nodes:
+        line = site.line(node)
+        loop = counted(site.scope, node)
+        if isinstance(loop, str):
+            yield Refusal(loop, line)
+            continue
+        before = site.syntax.text.line(line - 1) if line > 1 else ""
+        data = site.syntax.code.data
+        start = line_start(data, node.start_byte)
+        if "unroll" in before:
+            yield Refusal("the loop already says how it is to be unrolled", line)
+            continue
+        if data[start : node.start_byte].strip():
+            yield Refusal("the loop does not start its line, so a pragma has no place before it", line)
+            continue
+        inner = any(other != node for other in within(loop.body, "for_statement", "while_statement", "do_statement"))
+        full = loop.trips is not None and loop.trips <= LARGEST_FULL
+        if inner and not full:
+            yield Refusal("the loop holds other loops", line)
+            continue
+        factors = [(None, 1.0)] if full else []
+        if not inner and (loop.trips is None or loop.trips > 4):
+            factors += [(4, 0.9), (8, 0.8), (2, 0.5)]
+        for factor, preference in factors:
+            words = "#pragma unroll" if factor is None else f"#pragma unroll {factor}"
+            yield Variant(
+                label="completely" if factor is None else f"{factor} times",
+                edits=(Edit(start, start, f"{indent_at(data, node.start_byte)}{words}\n"),),
+                lines=site.lines(node),
+                reason="unrolled, the iterations' independent instructions can overlap and the loop's own work is saved",
+                preference=preference,
+            )

@@ -1,0 +1,201 @@
+"""Ranked proposals for a kernel: every applicable transformation in every variant, and combinations of them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from optimas_lsp.insight.evidence import Evidence, Expectation, KernelAnalysis
+from optimas_lsp.profile.model import Frozen
+from optimas_lsp.rewrite.catalogue.looking import Subject, answering, function_text, looked
+from optimas_lsp.rewrite.catalogue.patch import applied
+from optimas_lsp.rewrite.catalogue.registry import Entry, entries
+from optimas_lsp.rewrite.catalogue.variant import Refusal, Variant
+from optimas_lsp.rewrite.proposal import Change, FunctionText, Idea, Proposal
+from optimas_lsp.source.syntax import parse
+from optimas_lsp.source.text import SourceText
+
+MOST_STEPS = 4
+"""Transformations in one combination."""
+
+MOST_PARTNERS = 2
+"""Variants of a transformation that are carried on into combinations."""
+
+MOST_TEXTS = 600
+"""Different texts looked at for one kernel."""
+
+
+class RankedProposal(Frozen):
+    """One candidate. ``score`` orders candidates of one kernel and means nothing else; ``label`` names steps and variants."""
+
+    label: str
+    score: float
+    transformations: tuple[str, ...]
+    path: str
+    proposal: Proposal
+
+
+@dataclass(frozen=True)
+class _State:
+    """A text that a chain of transformations led to."""
+
+    text: str
+    function: str
+    steps: tuple[tuple[Entry, Variant, tuple[Evidence, ...]], ...]
+    score: float
+
+
+def propose(
+    source_text: str,
+    path: Path,
+    kernel: KernelAnalysis,
+    *,
+    headers: Sequence[str] | None = None,
+    capability: int | None = None,
+    allow: Collection[str] = (),
+    limit: int | None = None,
+) -> tuple[RankedProposal, ...]:
+    """Candidates for ``kernel`` that change one function of the file ``path`` with this text, best first.
+
+    ``headers`` are texts of headers in the project (None: read from beside ``path``); ``capability`` is the profiled
+    GPU's, times ten; ``allow`` what the guardrails are told to permit. Deterministic; raises nothing for any text.
+    """
+    subject = Subject.of(source_text, path, kernel, headers=headers, capability=capability, allow=allow)
+    ideas: list[Idea] = []
+    states: list[_State] = []
+    for site in subject.sites():
+        ideas += _refused(subject, site.function.shown_name)
+        states += _chains(subject, site.function.shown_name)
+    ranked: list[RankedProposal] = []
+    seen: set[str] = set()
+    for state in sorted(states, key=lambda each: (-round(each.score, 9), len(each.steps), _label(each))):
+        if state.text in seen or state.text == source_text:
+            continue
+        seen.add(state.text)
+        made = _proposal(subject, state, ideas)
+        if made is not None:
+            ranked.append(made)
+    return tuple(ranked if limit is None else ranked[:limit])
+
+
+def _chains(subject: Subject, function: str) -> list[_State]:
+    """Every state within MOST_STEPS, by trying each later entry on what earlier ones left."""
+    found: list[_State] = []
+    frontier = [_State(subject.text, function, (), 0.0)]
+    texts = 0
+    for _ in range(MOST_STEPS):
+        following: list[_State] = []
+        for state in frontier:
+            texts += 1
+            if texts > MOST_TEXTS:
+                return found
+            for entry, steps in _next(subject, state):
+                found += steps
+                following += [each for each in steps[:MOST_PARTNERS] if _carries_on(entry)]
+        frontier = sorted(following, key=lambda each: -each.score)[:24]
+    return found
+
+
+def _carries_on(entry: Entry) -> bool:
+    return any(entry.name in each.after for each in entries())
+
+
+def _next(subject: Subject, state: _State) -> Iterator[tuple[Entry, list[_State]]]:
+    done = [entry.name for entry, _, _ in state.steps]
+    now = Subject(state.text, subject.path, subject.kernel, subject.headers, subject.capability, subject.allow)
+    sites = now.sites(subject.text if state.steps else None, only=state.function)
+    if len(sites) != 1:
+        return
+    site = sites[0]
+    for entry in entries():
+        if entry.name in done or (done and not _follows(entry, done)):
+            continue
+        states: list[_State] = []
+        for variant in looked(site, entry):
+            if isinstance(variant, Refusal):
+                continue
+            evidence = answering(site, entry, variant.lines)
+            if not evidence:
+                continue
+            text = applied(site.syntax.code.data, variant.edits).decode("utf-8", "replace")
+            score = _score(entry, variant, evidence)
+            total = 1 - (1 - state.score) * (1 - score)
+            states.append(_State(text, state.function, (*state.steps, (entry, variant, evidence)), total))
+        states.sort(key=lambda each: -each.score)
+        if states:
+            yield entry, states
+
+
+def _follows(entry: Entry, done: list[str]) -> bool:
+    """Whether ``entry`` may come after all that was done: each of those, or the last, is named by it."""
+    return done[-1] in entry.after
+
+
+def _score(entry: Entry, variant: Variant, evidence: tuple[Evidence, ...]) -> float:
+    """Below 1: what the entry is worth, how promising the variant is, and how much of the kernel waits there."""
+    share = min(1.0, sum(each.share for each in evidence if each.source == "pc"))
+    blamed = min(1.0, sum(each.share for each in evidence if each.source == "bl"))
+    weight = max(share, blamed)
+    whole = 0.15 if any(each.location is None for each in evidence) else 0.0
+    return min(0.98, entry.weight * variant.preference * (0.1 + 0.75 * weight + whole) * (1.0 if variant.exact else 0.7))
+
+
+def _label(state: _State) -> str:
+    return " + ".join(f"{entry.name} ({variant.label})" for entry, variant, _ in state.steps)
+
+
+def _proposal(subject: Subject, state: _State, ideas: list[Idea]) -> RankedProposal | None:
+    text = function_text(parse(SourceText.of(state.text), "cuda"), state.function)
+    if text is None:
+        return None
+    original = parse(SourceText.of(subject.text), "cuda")
+    place = next(each for each in original.functions if each.shown_name == state.function)
+    changes: list[Change] = []
+    for at, (entry, variant, evidence) in enumerate(state.steps):
+        lines = variant.lines if at == 0 else (place.first_line, place.last_line)
+        changes.append(
+            Change(
+                function=state.function,
+                original_lines=(max(lines[0], place.first_line), min(lines[1], place.last_line)),
+                evidence=tuple(each.id for each in evidence),
+                transformation=entry.name,
+                reason=f"{entry.title} ({variant.label}): {variant.reason}",
+                expects=_expected(evidence),
+            )
+        )
+    exact = all(variant.exact and entry.exactness != "inexact" or variant.exact for entry, variant, _ in state.steps)
+    used = {entry.name for entry, _, _ in state.steps}
+    return RankedProposal(
+        label=f"{state.function}: {_label(state)}",
+        score=round(state.score, 4),
+        transformations=tuple(entry.name for entry, _, _ in state.steps),
+        path=str(subject.path),
+        proposal=Proposal(
+            functions=(FunctionText(function=state.function, text=text),),
+            changes=tuple(changes),
+            not_applied=tuple(each for each in ideas if each.transformation not in used),
+            bit_exact=exact,
+        ),
+    )
+
+
+def _expected(evidence: tuple[Evidence, ...]) -> tuple[Expectation, ...]:
+    """What the cited evidence wants moved, each once; the run time always."""
+    found = {(each.metric, each.direction): each for item in evidence for each in item.expects}
+    found.setdefault(("time", "down"), Expectation(metric="time", direction="down"))
+    return tuple(found.values())
+
+
+def _refused(subject: Subject, function: str) -> list[Idea]:
+    """What does not apply, with the most telling reason: one that names a line."""
+    found: list[Idea] = []
+    for site in subject.sites(only=function):
+        for entry in entries():
+            outcomes = list(looked(site, entry))
+            refusals = [each for each in outcomes if isinstance(each, Refusal)]
+            if refusals and len(refusals) == len(outcomes):
+                best = max(refusals, key=lambda each: bool(each.line))
+                where = f"line {best.line}: " if best.line else ""
+                found.append(Idea(transformation=entry.name, reason=f"{where}{best.reason}"))
+    return found
