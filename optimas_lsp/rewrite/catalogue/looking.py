@@ -10,8 +10,9 @@ from pathlib import Path
 
 from optimas_lsp.insight.evidence import Evidence, KernelAnalysis
 from optimas_lsp.rewrite.catalogue.registry import Entry
-from optimas_lsp.rewrite.catalogue.site import Cited, Site, cited, functions_of, headers_of
+from optimas_lsp.rewrite.catalogue.site import Cited, Site, cited, functions_of
 from optimas_lsp.rewrite.catalogue.variant import Refusal, Variant
+from optimas_lsp.rewrite.project_headers import project_headers
 from optimas_lsp.source.syntax import Syntax, parse
 from optimas_lsp.source.text import SourceText
 
@@ -40,7 +41,7 @@ class Subject:
         allow: Collection[str] = (),
     ) -> Subject:
         """``headers`` None: the ones that the text includes are read from beside ``path``."""
-        texts = headers_of(text, path) if headers is None else tuple(headers)
+        texts = project_headers(path, text) if headers is None else tuple(headers)
         return Subject(text, path, kernel, texts, capability, frozenset(allow))
 
     def sites(self, original: str | None = None, only: str | None = None) -> list[Site]:

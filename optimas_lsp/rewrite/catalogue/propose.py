@@ -79,6 +79,26 @@ def propose(
     return tuple(ranked if limit is None else ranked[:limit])
 
 
+def shortlist(ranked: Sequence[RankedProposal], count: int) -> tuple[RankedProposal, ...]:
+    """At most ``count`` of ``ranked`` that differ in what they do: a further variant of the same counts less each time."""
+    left = list(ranked)
+    chosen: list[RankedProposal] = []
+    while left and len(chosen) < count:
+        worth = [
+            each.score * 0.85 ** sum(_alike(each, other) for other in chosen) for each in left
+        ]
+        chosen.append(left.pop(worth.index(max(worth))))
+    return tuple(chosen)
+
+
+def _alike(one: RankedProposal, other: RankedProposal) -> float:
+    """How much two candidates have in common, 0 to 1: the share of transformations, for one function."""
+    if one.proposal.functions[0].function != other.proposal.functions[0].function:
+        return 0.0
+    mine, others = set(one.transformations), set(other.transformations)
+    return len(mine & others) / len(mine | others)
+
+
 def _chains(subject: Subject, function: str) -> list[_State]:
     """Every state within MOST_STEPS, by trying each later entry on what earlier ones left."""
     found: list[_State] = []
@@ -92,13 +112,18 @@ def _chains(subject: Subject, function: str) -> list[_State]:
                 return found
             for entry, steps in _next(subject, state):
                 found += steps
-                following += [each for each in steps[:MOST_PARTNERS] if _carries_on(entry)]
+                following += [each for each in steps[:MOST_PARTNERS] if _carries_on(entry) and _placed(each)]
         frontier = sorted(following, key=lambda each: -each.score)[:24]
     return found
 
 
 def _carries_on(entry: Entry) -> bool:
     return any(entry.name in each.after for each in entries())
+
+
+def _placed(state: _State) -> bool:
+    """Whether the last step answers evidence at a line, not only what is said of the whole kernel."""
+    return any(each.location is not None for each in state.steps[-1][2])
 
 
 def _next(subject: Subject, state: _State) -> Iterator[tuple[Entry, list[_State]]]:

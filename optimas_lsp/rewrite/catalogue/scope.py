@@ -60,14 +60,26 @@ class Access:
 
 
 class Scope:
-    """The names of one function. ``functions`` are the bodies of device functions that may be called, by name."""
+    """The names of one function.
 
-    def __init__(self, code: CodeBytes, node: Node, constants: Mapping[str, int], functions: Mapping[str, str]) -> None:
+    ``functions`` are the texts of device functions that may be called, by name; ``taken`` the names that mean something
+    outside of functions.
+    """
+
+    def __init__(
+        self,
+        code: CodeBytes,
+        node: Node,
+        constants: Mapping[str, int],
+        functions: Mapping[str, str],
+        taken: frozenset[str] = frozenset(),
+    ) -> None:
         self.code = code
         self.node = node
         self.body = field(node, "body")
         self.constants = constants
         self.functions = functions
+        self.taken = taken
 
     def text(self, node: Node) -> str:
         """The source of ``node``."""
@@ -127,12 +139,17 @@ class Scope:
         return found[0] if len(found) == 1 else None
 
     def fresh(self, wanted: str) -> str:
-        """``wanted``, or it with a number, such that nothing in the file has that name."""
+        """``wanted``, or it with a number, such that nothing in the function or around it has that name."""
         name, count = wanted, 1
-        while re.search(rf"\b{re.escape(name)}\b".encode(), self.code.data):
+        while name in self.taken or name in self.words:
             count += 1
             name = f"{wanted}_{count}"
         return name
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """Every word of the function's text."""
+        return frozenset(re.findall(r"[A-Za-z_]\w*", self.text(self.node)))
 
     # --- what is written and read -----------------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path, PurePath
+from pathlib import PurePath
 
 from tree_sitter import Node
 
@@ -24,7 +24,6 @@ _CONSTANT = re.compile(
     re.MULTILINE,
 )
 _DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+\(?(\d+)\)?[ \t]*(?://.*)?$", re.MULTILINE)
-_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -65,7 +64,21 @@ class Site:
     @cached_property
     def scope(self) -> Scope:
         """Names and effects in the function."""
-        return Scope(self.syntax.code, self.node, self.constants, self.devices)
+        return Scope(self.syntax.code, self.node, self.constants, self.devices, self.outer_names)
+
+    @cached_property
+    def outer_names(self) -> frozenset[str]:
+        """Every word of the file and its headers that stands outside of function bodies."""
+        data = self.syntax.code.data
+        parts: list[bytes] = []
+        at = 0
+        for function in sorted(self.syntax.functions, key=lambda each: each.body.start):
+            if function.body.start >= at:
+                parts.append(data[at : function.body.start])
+                at = function.body.end
+        texts = [b" ".join((*parts, data[at:])).decode("utf-8", "replace"), *self.headers]
+        code = re.sub(r"//[^\n]*|/\*.*?\*/", " ", "\n".join(texts), flags=re.DOTALL)
+        return frozenset(re.findall(r"[A-Za-z_]\w*", code))
 
     @cached_property
     def constants(self) -> Mapping[str, int]:
@@ -181,18 +194,6 @@ def _evaluated(text: str, known: Mapping[str, int]) -> int | None:
         if word.isdigit():
             value *= int(word)
     return value if total else None
-
-
-def headers_of(text: str, path: Path) -> tuple[str, ...]:
-    """The texts of the headers that a file includes by a relative path, one level deep; unreadable ones are left out."""
-    found: list[str] = []
-    for name in _INCLUDE.findall(text):
-        place = path.parent / PurePath(name)
-        try:
-            found.append(place.read_text("utf-8", "replace"))
-        except OSError:
-            continue
-    return tuple(found)
 
 
 def cited(kernel: KernelAnalysis, path: PurePath, moved: Mapping[int, frozenset[int]] | None = None) -> tuple[Cited, ...]:

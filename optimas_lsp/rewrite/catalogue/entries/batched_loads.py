@@ -117,7 +117,7 @@ def _edit(site: Site, loop: CountedLoop, loads: list[Access], factor: int) -> Ed
         lines.append(f"{unit}{site.element(access.root)} {array}[{factor}];")
     lines += ["#pragma unroll", f"{unit}for (int {index} = 0; {index} < {factor}; ++{index}) {{"]
     for array, access in arrays.values():
-        lines.append(f"{unit}{unit}{array}[{index}] = {renamed(scope.text(access.node), {name: place})};")
+        lines.append(f"{unit}{unit}{array}[{index}] = {_at(scope.text(access.node), name, place)};")
     lines += [
         f"{unit}}}",
         "#pragma unroll",
@@ -133,6 +133,11 @@ def _edit(site: Site, loop: CountedLoop, loads: list[Access], factor: int) -> Ed
     text = ["{", *(unit + line if line and not line.startswith("#") else line for line in lines), "}"]
     whole = "\n".join([text[0], *(indent + line if line and not line.startswith("#") else line for line in text[1:])])
     return Edit(loop.node.start_byte, loop.node.end_byte, whole)
+
+
+def _at(load: str, name: str, place: str) -> str:
+    """A load with ``place`` for the loop's variable, without brackets where it is the whole index."""
+    return renamed(load, {name: place}).replace(f"[{place}]", f"[{place[1:-1]}]")
 
 
 def _plain(text: str) -> bool:

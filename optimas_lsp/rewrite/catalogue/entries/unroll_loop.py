@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from tree_sitter import Node
+
 from optimas_lsp.rewrite.catalogue.loops import counted, loops
 from optimas_lsp.rewrite.catalogue.nodes import within
 from optimas_lsp.rewrite.catalogue.patch import Edit, indent_at, line_start
@@ -17,6 +19,7 @@ def find(site: Site) -> Found:
     nodes = loops(site.scope)
     if not nodes:
         yield Refusal("the function has no loop")
+    every: list[tuple[Node, Edit]] = []
     for node in nodes:
         line = site.line(node)
         loop = counted(site.scope, node)
@@ -40,12 +43,22 @@ def find(site: Site) -> Found:
         factors = [(None, 1.0)] if full else []
         if not inner and (loop.trips is None or loop.trips > 4):
             factors += [(4, 0.9), (8, 0.8), (2, 0.5)]
+        if factors and not inner:
+            every.append((node, Edit(start, start, f"{indent_at(data, node.start_byte)}#pragma unroll 4\n")))
         for factor, preference in factors:
             words = "#pragma unroll" if factor is None else f"#pragma unroll {factor}"
             yield Variant(
-                label="completely" if factor is None else f"{factor} times",
+                label=("completely" if factor is None else f"{factor} times") + f", line {line}",
                 edits=(Edit(start, start, f"{indent_at(data, node.start_byte)}{words}\n"),),
                 lines=site.lines(node),
                 reason="unrolled, the iterations' independent instructions can overlap and the loop's own work is saved",
                 preference=preference,
             )
+    if len(every) > 1:
+        yield Variant(
+            label="every loop, 4 times",
+            edits=tuple(edit for _, edit in every),
+            lines=site.lines(*(node for node, _ in every)),
+            reason="unrolled, the iterations' independent instructions can overlap and the loops' own work is saved",
+            preference=0.95,
+        )
