@@ -155,16 +155,14 @@ def _allocated_once(syntax: Syntax, host: Node, name: str) -> bool:
             if not _in_allocation(syntax, outer):
                 return False
             allocations += 1
-        elif outer.type == "assignment_expression" and outer.child_by_field_name("left") == node:
-            return False
-        elif outer.type == "update_expression":
+        elif outer.type in {"update_expression", "lambda_capture_specifier", "reference_declarator"} or (
+            outer.type == "assignment_expression" and outer.child_by_field_name("left") == node
+        ):
             return False
         elif outer.type == "init_declarator" and outer.child_by_field_name("declarator") == node:
             value = outer.child_by_field_name("value")
             if value is not None and syntax.code.text(value) not in {"nullptr", "NULL", "0"}:
                 return False
-        elif outer.type in {"lambda_capture_specifier", "reference_declarator"}:
-            return False
     return allocations == 1
 
 
@@ -183,7 +181,7 @@ def _permuted_only(syntax: Syntax, host: Node, name: str) -> bool:
     """Whether an array of pointers is filled by allocations, one each, and otherwise only permuted."""
     if _declarators(syntax, host, name) != 1:
         return False
-    filled = False
+    filled, permuted = False, True
     for node in _uses(syntax, host, name):
         outer = node.parent
         if outer is None:
@@ -196,12 +194,12 @@ def _permuted_only(syntax: Syntax, host: Node, name: str) -> bool:
             above = outer.parent
             if above is not None and above.type == "pointer_expression" and above.children[0].type == "&":
                 return False
-            if above is not None and above.type == "assignment_expression" and above.child_by_field_name("left") == outer:
-                if not _permutes(syntax, above, name):
-                    return False
+            assigned = above is not None and above.type == "assignment_expression"
+            if above is not None and assigned and above.child_by_field_name("left") == outer:
+                permuted = _permutes(syntax, above, name) and permuted
         elif outer.type != "array_declarator":
             return False
-    return filled
+    return filled and permuted
 
 
 def _range_variable(syntax: Syntax, loop: Node) -> str:
@@ -310,8 +308,8 @@ def _struct_fields(syntax: Syntax, root: Node, kind: str) -> list[str] | None:
         fields = [child for child in body.named_children if child.type != "comment"]
         if all(child.type == "field_declaration" for child in fields):
             texts = [syntax.code.text(child) for child in fields]
-            plain = r"(?:const )?(?:unsigned )?(?:int|float|double|bool|char|short|long|long long|size_t|u?int\d+_t)[ *].*"
+            plain = (
+                r"(?:const )?(?:unsigned )?(?:int|float|double|bool|char|short|long|long long|size_t|u?int\d+_t)[ *].*"
+            )
             return texts if all(re.fullmatch(plain, text, re.DOTALL) for text in texts) else None
     return None
-
-

@@ -58,9 +58,15 @@ def explain(
                 continue
             if variants:
                 rules = ", ".join(sorted({each.evidence.rule for each in site.cited})) or "none"
-                refusals = [Refusal(f"it would apply, but no evidence asks for it there; there is {rules}", variants[0].lines[0])]
+                refusals = [
+                    Refusal(
+                        f"it would apply, but no evidence asks for it there; there is {rules}", variants[0].lines[0]
+                    )
+                ]
             refusal = max(refusals, key=lambda each: bool(each.line), default=Refusal("nothing in it fits"))
             found.append(
-                Explanation(transformation=entry.name, function=name, applies=False, reason=refusal.reason, line=refusal.line)
+                Explanation(
+                    transformation=entry.name, function=name, applies=False, reason=refusal.reason, line=refusal.line
+                )
             )
     return tuple(found)

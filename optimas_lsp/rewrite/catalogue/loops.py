@@ -39,7 +39,7 @@ def counted(scope: Scope, node: Node) -> CountedLoop | str:
     body = node.child_by_field_name("body")
     if start is None or condition is None or update is None or body is None or start.type != "declaration":
         return "the loop does not declare, test and step a variable"
-    declared = [child for child in start.children_by_field_name("declarator")]
+    declared = start.children_by_field_name("declarator")
     kind = scope.text(field(start, "type"))
     integer = types.integer(kind)
     if len(declared) != 1 or declared[0].type != "init_declarator" or integer is None or integer.bits < 32:
@@ -53,13 +53,12 @@ def counted(scope: Scope, node: Node) -> CountedLoop | str:
     ):
         return f"the loop does not end at '{variable} < bound'"
     step = _step(scope, update, variable)
-    if step == "":
+    if isinstance(step, str):
         return f"the loop does not step '{variable}' by adding to it"
     bound = field(condition, "right")
     if variable in scope.assigned(body):
         return f"the loop's body changes '{variable}'"
     parts = [bound] if step is None else [bound, step]
-    assert not isinstance(step, str)
     if not all(scope.invariant(part, body) for part in parts):
         return "the loop's bound or step may change while it runs"
     first, last = scope.value_of(field(declared[0], "value")), scope.value_of(bound)
@@ -71,6 +70,7 @@ def counted(scope: Scope, node: Node) -> CountedLoop | str:
 
 
 def _step(scope: Scope, update: Node, variable: str) -> Node | str | None:
+    """What is added to the variable: None for one, an empty text where something else is done."""
     if update.type == "update_expression":
         same = scope.text(field(update, "argument")) == variable and "++" in scope.text(update)
         return None if same else ""

@@ -71,7 +71,7 @@ def unconditional(node: Node, stop: Node) -> bool:
         if kind == "conditional_expression" and outer.child_by_field_name("condition") != inner:
             return False
         if kind in LOOPS or kind in {"switch_statement", "lambda_expression", "case_statement", "else_clause"}:
-            return outer == stop or inner == stop
+            return outer == stop
         if kind == "binary_expression" and outer.child_by_field_name("right") == inner:
             operator = outer.child_by_field_name("operator")
             if operator is not None and operator.type in {"&&", "||", "and", "or"}:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,16 +23,24 @@ MOST_STEPS = 4
 MOST_PARTNERS = 2
 """Variants of a transformation that are carried on into combinations."""
 
+ALIKE = 0.75
+"""What a candidate keeps of its worth beside one that does the same."""
+
 MOST_TEXTS = 600
 """Different texts looked at for one kernel."""
 
 
 class RankedProposal(Frozen):
-    """One candidate. ``score`` orders candidates of one kernel and means nothing else; ``label`` names steps and variants."""
+    """One candidate.
+
+    ``score`` orders candidates of one kernel and means nothing else; ``steps`` name transformations with their
+    variants, in the order in which they were applied, ``label`` the functions as well.
+    """
 
     label: str
     score: float
     transformations: tuple[str, ...]
+    steps: tuple[str, ...]
     path: str
     proposal: Proposal
 
@@ -76,27 +85,55 @@ def propose(
         made = _proposal(subject, state, ideas)
         if made is not None:
             ranked.append(made)
+    ranked = sorted([*ranked, *_merged(ranked)], key=lambda each: -each.score)
     return tuple(ranked if limit is None else ranked[:limit])
 
 
 def shortlist(ranked: Sequence[RankedProposal], count: int) -> tuple[RankedProposal, ...]:
-    """At most ``count`` of ``ranked`` that differ in what they do: a further variant of the same counts less each time."""
+    """At most ``count`` of ``ranked``, best first, where one that is like those chosen before counts for less."""
     left = list(ranked)
     chosen: list[RankedProposal] = []
     while left and len(chosen) < count:
-        worth = [
-            each.score * 0.85 ** sum(_alike(each, other) for other in chosen) for each in left
-        ]
+        worth = [each.score * ALIKE ** sum(_alike(each, other) for other in chosen) for each in left]
         chosen.append(left.pop(worth.index(max(worth))))
     return tuple(chosen)
 
 
 def _alike(one: RankedProposal, other: RankedProposal) -> float:
-    """How much two candidates have in common, 0 to 1: the share of transformations, for one function."""
-    if one.proposal.functions[0].function != other.proposal.functions[0].function:
+    """How much two candidates have in common, 0 to 1: the share of their steps."""
+    functions = [{item.function for item in each.proposal.functions} for each in (one, other)]
+    if not functions[0] & functions[1]:
         return 0.0
-    mine, others = set(one.transformations), set(other.transformations)
+    mine, others = set(one.steps), set(other.steps)
     return len(mine & others) / len(mine | others)
+
+
+def _merged(ranked: Sequence[RankedProposal]) -> list[RankedProposal]:
+    """The best candidates of two different functions of the file in one."""
+    best: dict[str, list[RankedProposal]] = {}
+    for each in ranked:
+        of_function = best.setdefault(each.proposal.functions[0].function, [])
+        if len(of_function) < MOST_PARTNERS:
+            of_function.append(each)
+    found: list[RankedProposal] = []
+    for (_, firsts), (_, seconds) in itertools.combinations(best.items(), 2):
+        for one, other in itertools.product(firsts, seconds):
+            found.append(
+                RankedProposal(
+                    label=f"{one.label}; {other.label}",
+                    score=round(1 - (1 - one.score) * (1 - other.score), 4),
+                    transformations=(*one.transformations, *other.transformations),
+                    steps=(*one.steps, *other.steps),
+                    path=one.path,
+                    proposal=Proposal(
+                        functions=(*one.proposal.functions, *other.proposal.functions),
+                        changes=(*one.proposal.changes, *other.proposal.changes),
+                        not_applied=one.proposal.not_applied,
+                        bit_exact=one.proposal.bit_exact and other.proposal.bit_exact,
+                    ),
+                )
+            )
+    return found
 
 
 def _chains(subject: Subject, function: str) -> list[_State]:
@@ -163,7 +200,9 @@ def _score(entry: Entry, variant: Variant, evidence: tuple[Evidence, ...]) -> fl
     blamed = min(1.0, sum(each.share for each in evidence if each.source == "bl"))
     weight = max(share, blamed)
     whole = 0.15 if any(each.location is None for each in evidence) else 0.0
-    return min(0.98, entry.weight * variant.preference * (0.1 + 0.75 * weight + whole) * (1.0 if variant.exact else 0.7))
+    return min(
+        0.98, entry.weight * variant.preference * (0.1 + 0.75 * weight + whole) * (1.0 if variant.exact else 0.7)
+    )
 
 
 def _label(state: _State) -> str:
@@ -189,12 +228,13 @@ def _proposal(subject: Subject, state: _State, ideas: list[Idea]) -> RankedPropo
                 expects=_expected(evidence),
             )
         )
-    exact = all(variant.exact and entry.exactness != "inexact" or variant.exact for entry, variant, _ in state.steps)
+    exact = all((variant.exact and entry.exactness != "inexact") or variant.exact for entry, variant, _ in state.steps)
     used = {entry.name for entry, _, _ in state.steps}
     return RankedProposal(
         label=f"{state.function}: {_label(state)}",
         score=round(state.score, 4),
         transformations=tuple(entry.name for entry, _, _ in state.steps),
+        steps=tuple(f"{entry.name} ({variant.label})" for entry, variant, _ in state.steps),
         path=str(subject.path),
         proposal=Proposal(
             functions=(FunctionText(function=state.function, text=text),),

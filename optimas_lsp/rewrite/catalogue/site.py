@@ -19,8 +19,8 @@ from optimas_lsp.source.syntax import Syntax, parse
 from optimas_lsp.source.text import SourceText
 
 _CONSTANT = re.compile(
-    r"^[ \t]*(?:static\s+)?(?:constexpr|const)\s+(?:static\s+)?(?:unsigned\s+)?(?:int|size_t|unsigned|long long)\s+(\w+)"
-    r"\s*=\s*([^;{}]+);",
+    r"^[ \t]*(?:static\s+)?(?:constexpr|const)\s+(?:static\s+)?(?:unsigned\s+)?(?:int|size_t|unsigned|long long)"
+    r"\s+(\w+)\s*=\s*([^;{}]+);",
     re.MULTILINE,
 )
 _DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+\(?(\d+)\)?[ \t]*(?://.*)?$", re.MULTILINE)
@@ -148,7 +148,11 @@ class Site:
         if first.shared != second.shared or (first.shared and second.shared):
             shared, plain = (first, second) if first.shared else (second, first)
             kernel = self.function.kind == "kernel"
-            return None if (plain.parameter and kernel) or plain.dims or plain.shared else f"'{plain.name}' may point to '{shared.name}'"
+            return (
+                None
+                if (plain.parameter and kernel) or plain.dims or plain.shared
+                else f"'{plain.name}' may point to '{shared.name}'"
+            )
         if (first.dims and not first.pointer and not first.parameter) or (
             second.dims and not second.pointer and not second.parameter
         ):
@@ -196,7 +200,9 @@ def _evaluated(text: str, known: Mapping[str, int]) -> int | None:
     return value if total else None
 
 
-def cited(kernel: KernelAnalysis, path: PurePath, moved: Mapping[int, frozenset[int]] | None = None) -> tuple[Cited, ...]:
+def cited(
+    kernel: KernelAnalysis, path: PurePath, moved: Mapping[int, frozenset[int]] | None = None
+) -> tuple[Cited, ...]:
     """The kernel's evidence with the lines of the file called like ``path`` that each item touches.
 
     ``moved`` maps lines of the profiled text to lines of a text that was changed since.
@@ -228,5 +234,3 @@ def functions_of(syntax: Syntax, kernel: KernelAnalysis, path: PurePath) -> Sequ
         if function is not None and function.kind == "device" and function not in found:
             found.append(function)
     return found
-
-

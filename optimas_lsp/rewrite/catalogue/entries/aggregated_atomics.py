@@ -26,7 +26,7 @@ def _aggregated(site: Site, call: Node) -> Variant | str:
     taken = atomic_add(site, call)
     if isinstance(taken, str):
         return taken
-    address, _root, kind, amount = taken
+    address, kind, amount, statement = taken.address, taken.type, taken.amount, taken.statement
     if not _uniform(site, address):
         return "the address differs between the threads of a warp"
     if not site.one_dimensional:
@@ -42,8 +42,6 @@ def _aggregated(site: Site, call: Node) -> Variant | str:
         return "summing amounts over a warp needs 32-bit integers and a GPU of compute capability 8.0"
     else:
         total = f"__reduce_add_sync({lanes}, {scope.text(amount)})"
-    statement = call.parent
-    assert statement is not None
     lines = [
         "{",
         f"    const unsigned {lanes} = __activemask();",

@@ -39,7 +39,7 @@ def find(site: Site) -> Found:
                 label=f"{factor} at a time",
                 edits=(_edit(site, loop, loads, factor),),
                 lines=site.lines(node),
-                reason=f"{factor} loads of a thread are in flight at once instead of one; they are used in the old order",
+                reason=f"{factor} loads of a thread are in flight at once instead of one, and used in the old order",
                 preference=preference,
             )
 
@@ -47,42 +47,48 @@ def find(site: Site) -> Found:
 def ahead(site: Site, loop: CountedLoop) -> list[Access] | str:
     """The loads of an iteration that may be issued before earlier iterations are over, or why there are none."""
     scope = site.scope
-    if (why := comparable(scope, loop)) is not None:
+    why = comparable(scope, loop) or _bound_to_order(site, loop)
+    if why is not None:
         return why
+    accesses = scope.accesses(loop.body)
+    written = frozenset(access.root for access in accesses if access.write)
+    changing = scope.assigned(loop.body)
+    found: list[Access] = []
+    reason = "no load of the loop is from global memory at a place that follows from the loop's variable alone"
+    for access in accesses:
+        if access.write or not site.is_global(access.root) or len(access.index) != 1 or _member(access):
+            continue
+        index = access.index[0]
+        if loop.variable not in scope.names(index):
+            continue
+        if not unconditional(access.node, loop.body):
+            reason = "the loads of the loop depend on a condition"
+        elif scope.names(index) & changing or scope.accesses(index) or scope.impure(index) is not None:
+            reason = "where the loop loads from depends on what it computed"
+        elif (separate := site.separate(frozenset({access.root}), written)) is not None:
+            reason = separate
+        else:
+            found.append(access)
+    return found or reason
+
+
+def _bound_to_order(site: Site, loop: CountedLoop) -> str | None:
+    """Why nothing of an iteration may happen before earlier ones are over; None if loads may."""
+    scope = site.scope
     if any(True for _ in within(loop.body, *LOOPS)):
         return "the loop holds another loop"
     if scope.leaves(loop.body):
         return "the loop may be left early, and a load ahead could lie outside of the data"
     if scope.barriers(loop.body):
         return "threads wait for each other in the loop, so what is loaded may change meanwhile"
-    accesses = scope.accesses(loop.body)
-    written = frozenset(access.root for access in accesses if access.write)
     for name, _ in scope.calls(loop.body):
         if not (scope.pure(name) or name.startswith("atomic")):
             return f"the loop calls '{name}', which may write what is loaded"
-    changing = scope.assigned(loop.body)
-    found: list[Access] = []
-    why = "no load of the loop is from global memory at a place that follows from the loop's variable alone"
-    for access in accesses:
-        if access.write or not site.is_global(access.root) or len(access.index) != 1:
-            continue
-        index = access.index[0]
-        if not unconditional(access.node, loop.body):
-            why = "the loads of the loop depend on a condition"
-            continue
-        if scope.names(index) & changing or scope.accesses(index) or scope.impure(index) is not None:
-            why = "where the loop loads from depends on what it computed"
-            continue
-        if loop.variable not in scope.names(index):
-            continue
-        separate = site.separate(frozenset({access.root}), written)
-        if separate is not None:
-            why = separate
-            continue
-        if access.node.parent is not None and access.node.parent.type == "field_expression":
-            continue
-        found.append(access)
-    return found or why
+    return None
+
+
+def _member(access: Access) -> bool:
+    return access.node.parent is not None and access.node.parent.type == "field_expression"
 
 
 def _edit(site: Site, loop: CountedLoop, loads: list[Access], factor: int) -> Edit:

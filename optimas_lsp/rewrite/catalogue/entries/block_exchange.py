@@ -40,8 +40,11 @@ def find(site: Site) -> Found:
                 tuple(Edit(n.start_byte, n.end_byte, scope.text(n).replace("TRANSPOSE", way)) for n, _ in chosen),
                 _lines(site),
                 "the same items reach the same threads, but "
-                + ("warps exchange among their own threads, without waiting for the block" if way != "DIRECT" else
-                   "each thread moves its own, without an exchange in shared memory"),
+                + (
+                    "warps exchange among their own threads, without waiting for the block"
+                    if way != "DIRECT"
+                    else "each thread moves its own, without an exchange in shared memory"
+                ),
                 preference=preference * (1.0 if at == 0 else 0.8),
             )
 

@@ -55,45 +55,59 @@ def _contiguous(site: Site, loop: Node, step: str) -> Variant | str:
     branch = body[0]
     condition = bare(field(branch, "condition"))
     thread = _chosen(site, condition, step)
-    if thread is None:
-        return f"the condition is not 'thread % (2 * {step}) == 0'"
-    if branch.child_by_field_name("alternative") is not None:
-        return "the if has an else"
+    if thread is None or branch.child_by_field_name("alternative") is not None:
+        return f"the condition is not 'thread % (2 * {step}) == 0' without an else"
     consequence = statements(field(branch, "consequence"))
     inner = consequence[0].named_children[0] if len(consequence) == 1 and consequence[0].named_children else None
     if inner is None or inner.type != "assignment_expression":
         return "more than one assignment is made under the condition"
+    why = _other_than_pair(site, inner, thread, step)
+    if why is not None:
+        return why
+    place = scope.fresh("place")
+    edits = [
+        Edit(
+            branch.start_byte,
+            branch.start_byte,
+            f"const unsigned {place} = 2u * {step} * threadIdx.x;\n{_indent(site, branch)}",
+        ),
+        Edit(condition.start_byte, condition.end_byte, f"{place} < blockDim.x"),
+    ]
+    spelled = scope.squeezed(thread)
+    edits += [
+        Edit(node.start_byte, node.end_byte, place)
+        for access in scope.accesses(inner)
+        for node in within(access.index[0], "identifier", "field_expression")
+        if scope.squeezed(node) == spelled
+    ]
+    return Variant(
+        label="neighbouring threads",
+        edits=tuple(edits),
+        lines=site.lines(loop),
+        reason="the same pairs are added in the same order by neighbouring threads, so that whole warps work or rest",
+    )
+
+
+def _other_than_pair(site: Site, inner: Node, thread: Node, step: str) -> str | None:
+    """What else than the thread's element and the one a step further the assignment uses; None if nothing."""
+    scope = site.scope
     accesses = scope.accesses(inner)
     roots = {access.root for access in accesses}
     array = scope.one(next(iter(roots))) if len(roots) == 1 else None
     if array is None or not array.shared or len(array.dims) != 1:
         return "the pairs are not elements of one shared array"
-    spelled = re.escape(scope.squeezed(thread))
+    spelled = scope.squeezed(thread)
     for access in accesses:
         index = scope.squeezed(access.index[0])
-        if not re.fullmatch(rf"{spelled}|{spelled}\+{step}|{step}\+{spelled}", index):
+        if index not in {spelled, f"{spelled}+{step}", f"{step}+{spelled}"}:
             return f"'{index}' is neither the thread's element nor the one {step} further"
     if scope.impure(inner) is not None or scope.names(inner) - {array.name, step} - scope.names(thread):
         return "the assignment uses more than the pair"
-    if any(scope.squeezed(a.node) != scope.squeezed(field(inner, "left")) for a in accesses if a.write):
+    if scope.squeezed(field(inner, "left")) != f"{array.name}[{spelled}]":
         return "another element than the thread's own is written"
-    if scope.squeezed(field(inner, "left")) != f"{array.name}[{scope.squeezed(thread)}]":
-        return "another element than the thread's own is written"
-    place = scope.fresh("place")
-    edits = [
-        Edit(branch.start_byte, branch.start_byte, f"const unsigned {place} = 2u * {step} * threadIdx.x;\n" + _indent(site, branch)),
-        Edit(condition.start_byte, condition.end_byte, f"{place} < blockDim.x"),
-    ]
-    for access in accesses:
-        for node in within(access.index[0], "identifier", "field_expression"):
-            if scope.squeezed(node) == scope.squeezed(thread):
-                edits.append(Edit(node.start_byte, node.end_byte, place))
-    return Variant(
-        label="neighbouring threads",
-        edits=tuple(edits),
-        lines=site.lines(loop),
-        reason="the same pairs are added in the same order, but by neighbouring threads, so that whole warps work or rest",
-    )
+    if sum(access.write for access in accesses) != 1:
+        return "more than the thread's own element is written"
+    return None
 
 
 def _indent(site: Site, node: Node) -> str:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from tree_sitter import Node
 
 from optimas_lsp.rewrite.catalogue import types
-from optimas_lsp.rewrite.catalogue.nodes import LOOPS, enclosing, field, within
+from optimas_lsp.rewrite.catalogue.nodes import LOOPS, contains, enclosing, field
 from optimas_lsp.rewrite.catalogue.patch import Edit, indent_at
 from optimas_lsp.rewrite.catalogue.site import Site
 from optimas_lsp.rewrite.catalogue.variant import Found, Refusal, Variant
@@ -23,23 +25,35 @@ def find(site: Site) -> Found:
         yield Refusal(found, site.line(call)) if isinstance(found, str) else found
 
 
-def atomic_add(site: Site, call: Node) -> tuple[Node, str, str, Node] | str:
-    """The address, the root name, the integer type and the amount of an ``atomicAdd`` whose result is not used."""
+@dataclass(frozen=True)
+class AtomicAdd:
+    """An ``atomicAdd`` of integers whose result is not used: ``type`` is the counter's, ``root`` names its memory."""
+
+    statement: Node
+    address: Node
+    root: str
+    type: str
+    amount: Node
+
+
+def atomic_add(site: Site, call: Node) -> AtomicAdd | str:
+    """``call`` as such, or why it is none."""
     scope = site.scope
     given = field(call, "arguments").named_children
-    if len(given) != 2 or call.parent is None or call.parent.type != "expression_statement":
+    statement = call.parent
+    if len(given) != 2 or statement is None or statement.type != "expression_statement":
         return "the old value that atomicAdd gives back is used"
     root = scope.root(given[0])
     kind = None if root is None else site.element(root)
     name = None if kind is None else _TYPES.get(types.plain(kind), _integer(kind))
     if root is None or name is None:
         return "what is added to is not known to be an integer, and sums of other types depend on their order"
-    if scope.impure(given[1]) is not None or scope.accesses(given[0]) and _indirect(site, given[0], root):
+    if scope.impure(given[1]) is not None or _indirect(site, given[0], root):
         return "the address or the amount depends on more than values"
     amount = scope.integer_of(given[1])
     if amount is None and scope.value_of(given[1]) is None:
         return "the amount is not known to be an integer"
-    return given[0], root, name, given[1]
+    return AtomicAdd(statement, given[0], root, name, given[1])
 
 
 def _integer(kind: str) -> str | None:
@@ -58,14 +72,14 @@ def _counted(site: Site, call: Node) -> Variant | str:
     taken = atomic_add(site, call)
     if isinstance(taken, str):
         return taken
-    address, root, kind, amount = taken
+    address, kind = taken.address, taken.type
     around = list(enclosing(call, LOOPS, scope.body))
     if not around:
         return "the atomicAdd does not stand in a loop"
     chosen: Node | None = None
     why = ""
     for loop in around:
-        why = _blocked(site, loop, call, address, root)
+        why = _blocked(site, loop, call, taken)
         if why:
             break
         chosen = loop
@@ -74,12 +88,9 @@ def _counted(site: Site, call: Node) -> Variant | str:
     own = scope.fresh("own_count")
     data = site.syntax.code.data
     indent = indent_at(data, chosen.start_byte)
-    statement = call.parent
-    assert statement is not None
-    text = scope.text(amount)
     edits = (
         Edit(chosen.start_byte, chosen.start_byte, f"{kind} {own} = 0;\n{indent}"),
-        Edit(statement.start_byte, statement.end_byte, f"{own} += {text};"),
+        Edit(taken.statement.start_byte, taken.statement.end_byte, f"{own} += {scope.text(taken.amount)};"),
         Edit(chosen.end_byte, chosen.end_byte, f"\n{indent}if ({own} != 0) atomicAdd({scope.text(address)}, {own});"),
     )
     return Variant(
@@ -90,9 +101,9 @@ def _counted(site: Site, call: Node) -> Variant | str:
     )
 
 
-def _blocked(site: Site, loop: Node, call: Node, address: Node, root: str) -> str:
+def _blocked(site: Site, loop: Node, call: Node, taken: AtomicAdd) -> str:
     """Why the count cannot be carried through ``loop``; empty if it can."""
-    scope = site.scope
+    scope, address, root = site.scope, taken.address, taken.root
     if loop.parent is None or loop.parent.type != "compound_statement":
         return "the loop is not a statement of a block"
     if scope.names(address) & scope.assigned_values(loop):
@@ -102,8 +113,7 @@ def _blocked(site: Site, loop: Node, call: Node, address: Node, root: str) -> st
     if scope.leaves(loop, own_loop=False):
         return "the loop may be left by a return or jump, and the count would be lost"
     for access in scope.accesses(loop):
-        inside = address.start_byte <= access.node.start_byte and access.node.end_byte <= address.end_byte
-        if access.root == root and not inside:
+        if access.root == root and not contains(address, access.node):
             return f"the loop uses '{root}' besides adding to it"
     unknown = next((name for name, other in scope.calls(loop) if other != call and not scope.pure(name)), None)
     if unknown is not None:

@@ -13,7 +13,9 @@ from optimas_lsp.rewrite.catalogue.variant import Found, Refusal, Variant
 def find(site: Site) -> Found:
     """One variant for all such barriers."""
     scope = site.scope
-    barriers = [node for node in within(scope.body, "expression_statement") if scope.squeezed(node) == "__syncthreads();"]
+    barriers = [
+        node for node in within(scope.body, "expression_statement") if scope.squeezed(node) == "__syncthreads();"
+    ]
     if not barriers:
         yield Refusal("the function has no __syncthreads()")
         return

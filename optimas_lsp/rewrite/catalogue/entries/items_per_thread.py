@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from tree_sitter import Node
 
 from optimas_lsp.rewrite.catalogue.nodes import field, statements, within
-from optimas_lsp.rewrite.catalogue.patch import Edit, applied, indent_at, renamed
+from optimas_lsp.rewrite.catalogue.patch import Edit, applied, indent_at
 from optimas_lsp.rewrite.catalogue.scope import Access
 from optimas_lsp.rewrite.catalogue.site import Site
 from optimas_lsp.rewrite.catalogue.types import size_of
@@ -57,25 +57,28 @@ def element_wise(site: Site) -> Wise | str:
     if variable.type != "int" or limit is None or limit.type != "int" or limit.memory or not limit.parameter:
         return "the number and its bound are not both int"
     action = field(guard, "consequence")
+    why = _more_than_elements(site, action, item)
+    return Wise(item, variable.type, bound, guard, action, tuple(scope.accesses(action))) if why is None else why
+
+
+def _more_than_elements(site: Site, action: Node, item: str) -> str | None:
+    """What the action does besides one plain store computed from elements ``item``; None if nothing."""
+    scope = site.scope
     if scope.impure(action) is not None or scope.barriers(action) or scope.assigned_values(action):
         return "the action does more than compute and store"
-    if any(True for _ in within(action, "return_statement", "for_statement", "while_statement", "do_statement", "if_statement")):
-        return "the action branches"
+    if any(each.type != "expression_statement" for each in statements(action)):
+        return "the action is more than plain statements"
     accesses = scope.accesses(action)
     for access in accesses:
         if not site.is_global(access.root) or len(access.index) != 1 or scope.squeezed(access.index[0]) != item:
             return f"'{scope.text(access.node)}' is not the element '{item}' of a global array"
-    if not any(access.write for access in accesses):
-        return "nothing is stored"
-    uses = sum(scope.text(node) == item for node in within(action, "identifier"))
-    if uses != len(accesses) or any(scope.text(n) in {"threadIdx", "blockIdx"} for n in within(action, "identifier")):
-        return f"'{item}' is used for more than finding the element"
-    if len([s for s in statements(action) if s.type == "expression_statement"]) != len(statements(action)):
-        return "the action declares names of its own"
     stores = [access for access in accesses if access.write]
     if len(stores) != 1 or stores[0].read:
-        return "more than one plain store is made"
-    return Wise(item, variable.type, bound, guard, action, tuple(accesses))
+        return "it is not exactly one plain store that is made"
+    used = [scope.text(node) for node in within(action, "identifier")]
+    if used.count(item) != len(accesses) or {"threadIdx", "blockIdx"} & set(used):
+        return f"'{item}' is used for more than finding the element"
+    return None
 
 
 def _loads(site: Site, wise: Wise) -> dict[str, tuple[str, str]]:
@@ -125,7 +128,7 @@ def _striped(site: Site, wise: Wise, count: int, preference: float) -> Variant:
         f"for (int {k} = 0; {k} < {count}; ++{k}) {{",
         f"    const long long {at} = {base} + (long long){k} * blockDim.x;",
         f"    if ({at} < {limit}) {{",
-        f"        {_action(site, wise, {root: f'{name}[{k}]' for root, (name, _) in loads.items()}, f'{stored}[{at}]')}",
+        f"        {_action(site, wise, {r: f'{n}[{k}]' for r, (n, _) in loads.items()}, f'{stored}[{at}]')}",
         "    }",
         "}",
     ]
@@ -173,7 +176,7 @@ def _vector(site: Site, wise: Wise) -> Variant | Refusal:
         "    }",
         f"    const int {at} = {rest} * {width} + {wise.item};",
         f"    if ({wise.item} < {width} && {at} < {limit}) {{",
-        f"        {renamed(_action(site, wise, {r: f'{r}[{at}]' for r in loads}, f'{stored}[{at}]'), {})}",
+        f"        {_action(site, wise, {r: f'{r}[{at}]' for r in loads}, f'{stored}[{at}]')}",
         "    }",
         f"}} else if ({wise.item} < {limit}) {{",
         f"    {_action(site, wise, {r: f'{r}[{wise.item}]' for r in loads}, f'{stored}[{wise.item}]')}",

@@ -61,20 +61,17 @@ def _search(site: Site, loop: Node) -> Variant | str:
     if any(middle not in scope.names(access.node) for access in accesses) or {low, high} & scope.names(test):
         return "the decision depends on more than the pivot"
     value = field(field(body[0], "declarator"), "value")
-    return _edit(site, loop, (low, high, middle, kind), value, test, then)
+    return _edit(site, loop, (low, high, middle, kind), (value, test), down=then.startswith(f"{high}="))
 
 
-def _edit(
-    site: Site, loop: Node, names: tuple[str, str, str, str], value: Node, test: Node, then: str
-) -> Variant:
+def _edit(site: Site, loop: Node, names: tuple[str, str, str, str], parts: tuple[Node, Node], *, down: bool) -> Variant:
     scope = site.scope
     low, high, middle, kind = names
     below, above = scope.fresh("below"), scope.fresh("above")
     here, lower, upper = scope.fresh("at_middle"), scope.fresh("at_below"), scope.fresh("at_above")
-    formula, question = scope.text(value), scope.text(test)
+    formula, question = scope.text(parts[0]), scope.text(parts[1])
     first = renamed(formula, {high: middle})
     second = renamed(formula, {low: middle})
-    down = then.startswith(f"{high}=")
     moves = (f"{high} = {{}};", f"{low} = {{}};") if down else (f"{low} = {{}};", f"{high} = {{}};")
     goes_down = here if down else f"!{here}"
     lines = [

@@ -26,9 +26,7 @@ def find(site: Site) -> Found:
             kind = scope.integer_of(left)
             if kind is not None and kind.bits == 32 and not scope.accesses(left) and scope.impure(left) is None:
                 one, other = scope.text(left), scope.text(right)
-                fixed.append(
-                    (node, f"({other} == {size}u ? ({one}) {operator} {size}u : ({one}) {operator} {other})")
-                )
+                fixed.append((node, f"({other} == {size}u ? ({one}) {operator} {size}u : ({one}) {operator} {other})"))
             continue
         kind = scope.integer_of(node)
         if kind is None or kind.bits != 64 or scope.value_of(right) is not None:

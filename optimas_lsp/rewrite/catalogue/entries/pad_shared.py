@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 
+from tree_sitter import Node
+
 from optimas_lsp.rewrite.catalogue.nodes import field, within
 from optimas_lsp.rewrite.catalogue.patch import Edit
 from optimas_lsp.rewrite.catalogue.scope import Variable
@@ -34,7 +36,9 @@ def find(site: Site) -> Found:
         total = _bytes(site, tiles, group)
         if total is None or total > STATIC_LIMIT:
             size = "more than is known" if total is None else f"{total} bytes"
-            yield Refusal(f"with the padding a block would need {size} of static shared memory; {STATIC_LIMIT} are allowed")
+            yield Refusal(
+                f"with the padding a block would need {size} of static shared memory; {STATIC_LIMIT} are allowed"
+            )
             continue
         names = " and ".join(f"'{tile.name}'" for tile in group)
         yield Variant(
@@ -51,7 +55,8 @@ def _edit(tile: Variable) -> Edit:
     return Edit(size.end_byte, size.end_byte, " + 1")
 
 
-def _last_bound(tile: Variable):  # noqa: ANN202
+def _last_bound(tile: Variable) -> Node:
+    """The bound of a tile's last dimension."""
     declarator = next(
         node
         for node in within(tile.node, "array_declarator")
@@ -60,7 +65,7 @@ def _last_bound(tile: Variable):  # noqa: ANN202
     return field(declarator, "size")
 
 
-def _named(node, tile: Variable) -> bool:  # noqa: ANN001
+def _named(node: Node, tile: Variable) -> bool:
     inner = node
     while (deeper := inner.child_by_field_name("declarator")) is not None:
         inner = deeper
@@ -78,7 +83,11 @@ def _unsound(site: Site, tile: Variable) -> str | None:
         if scope.text(node) != tile.name or (node.parent is not None and node.parent.type == "array_declarator"):
             continue
         outer = node.parent
-        while outer is not None and outer.id not in full and outer.type in {"subscript_expression", "parenthesized_expression"}:
+        while (
+            outer is not None
+            and outer.id not in full
+            and outer.type in {"subscript_expression", "parenthesized_expression"}
+        ):
             outer = outer.parent
         if outer is None or full.get(outer.id) != len(tile.dims):
             return f"'{tile.name}' is used other than by {len(tile.dims)} subscripts, so its layout may matter"

@@ -6,7 +6,7 @@ import re
 
 from tree_sitter import Node
 
-from optimas_lsp.rewrite.catalogue.entries.count_in_register import atomic_add
+from optimas_lsp.rewrite.catalogue.entries.count_in_register import AtomicAdd, atomic_add
 from optimas_lsp.rewrite.catalogue.nodes import LOOPS, bare, enclosing, field, within
 from optimas_lsp.rewrite.catalogue.patch import Edit, indent_at
 from optimas_lsp.rewrite.catalogue.site import Site
@@ -30,11 +30,15 @@ def _private(site: Site, call: Node) -> Variant | str:
     taken = atomic_add(site, call)
     if isinstance(taken, str):
         return taken
-    address, root, kind, _amount = taken
+    address, root = taken.address, taken.root
     if not site.is_global(root):
         return "the counters are not in global memory"
     accesses = [access for access in scope.accesses(scope.body) if access.root == root]
-    if len(accesses) != 1 or len(accesses[0].index) != 1 or scope.squeezed(address) != f"&{scope.squeezed(accesses[0].node)}":
+    if (
+        len(accesses) != 1
+        or len(accesses[0].index) != 1
+        or scope.squeezed(address) != f"&{scope.squeezed(accesses[0].node)}"
+    ):
         return f"'{root}' is used for more than one atomicAdd to an element"
     index = accesses[0].index[0]
     bins = _bins(site, index)
@@ -49,7 +53,7 @@ def _private(site: Site, call: Node) -> Variant | str:
     loop = next(reversed(list(enclosing(call, LOOPS, scope.body))), None)
     if loop is None or loop.parent != scope.body:
         return "the atomicAdd does not stand in a loop that every thread of the block runs"
-    return _edit(site, loop, root, kind, bins, accesses[0].node)
+    return _edit(site, loop, taken, bins, accesses[0].node)
 
 
 def _bins(site: Site, index: Node) -> int | None:
@@ -75,8 +79,8 @@ def _bins(site: Site, index: Node) -> int | None:
     return value if operator == "%" and left is not None and not left.signed else None
 
 
-def _edit(site: Site, loop: Node, root: str, kind: str, bins: int, access: Node) -> Variant:
-    scope, data = site.scope, site.syntax.code.data
+def _edit(site: Site, loop: Node, taken: AtomicAdd, bins: int, access: Node) -> Variant:
+    scope, data, root, kind = site.scope, site.syntax.code.data, taken.root, taken.type
     own, bin_name, thread, threads = (scope.fresh(name) for name in ("block_counts", "bin", "rank", "threads"))
     indent = indent_at(data, loop.start_byte)
     element = re.sub(rf"^{re.escape(root)}\b", own, scope.text(access))

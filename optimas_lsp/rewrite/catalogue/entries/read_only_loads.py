@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from tree_sitter import Node
+
 from optimas_lsp.rewrite.catalogue import types
+from optimas_lsp.rewrite.catalogue.nodes import contains
 from optimas_lsp.rewrite.catalogue.patch import Edit
 from optimas_lsp.rewrite.catalogue.site import Site
 from optimas_lsp.rewrite.catalogue.variant import Found, Refusal, Variant
@@ -23,7 +26,7 @@ def find(site: Site) -> Found:
     written = frozenset(access.root for access in accesses if access.write and _outside(site, access.root))
     unknown = next((name for name, _ in scope.calls(scope.body) if not (scope.pure(name) or _known(name))), None)
     edits: list[Edit] = []
-    nodes = []
+    nodes: list[Node] = []
     why = "the kernel loads nothing through a pointer to const"
     for access in accesses:
         variable = scope.one(access.root)
@@ -43,7 +46,7 @@ def find(site: Site) -> Found:
         if separate is not None:
             why = separate
             continue
-        if any(other.node != access.node and _inside(access.node, other.node) for other in accesses):
+        if any(other.node != access.node and contains(access.node, other.node) for other in accesses):
             why = "a load's place depends on another load"
             continue
         text = scope.text(access.node)
@@ -58,10 +61,6 @@ def find(site: Site) -> Found:
         lines=site.lines(*nodes),
         reason="nothing writes this data while the kernel runs, so it may be loaded through the read-only path",
     )
-
-
-def _inside(outer, inner) -> bool:  # noqa: ANN001
-    return outer.start_byte <= inner.start_byte and inner.end_byte <= outer.end_byte
 
 
 def _outside(site: Site, root: str) -> bool:

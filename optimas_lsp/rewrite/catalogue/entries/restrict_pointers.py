@@ -16,7 +16,7 @@ def find(site: Site) -> Found:
     scope = site.scope
     edits: list[Edit] = []
     for parameter in within(field(site.node, "declarator"), "parameter_declaration"):
-        stars = [node for node in within(parameter, "pointer_declarator")]
+        stars = list(within(parameter, "pointer_declarator"))
         if len(stars) != 1 or "restrict" in scope.text(parameter):
             continue
         name = field(stars[0], "declarator")
@@ -34,5 +34,5 @@ def find(site: Site) -> Found:
         label="all pointers",
         edits=tuple(edits),
         lines=site.lines(site.scope.body),
-        reason="every launch passes different allocations, so loads may be moved across stores and read-only ones cached",
+        reason="every launch passes different allocations: loads may move across stores, and read-only ones be cached",
     )

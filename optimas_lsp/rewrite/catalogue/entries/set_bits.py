@@ -65,8 +65,7 @@ def _variants(site: Site, loop: CountedLoop, word: str, action: Node) -> Found:
     rest = scope.fresh("rest")
     inner = scope.text(action).strip()
     inner = inner[1:-1].strip() if inner.startswith("{") else inner
-    old = indent_at(data, action.end_byte - 1)
-    lines = [line.strip() if line.startswith(old) else line.strip() for line in inner.split("\n")]
+    lines = [line.strip() for line in inner.split("\n")]
     text = "\n".join(
         [
             f"for (unsigned {rest} = {word}; {rest} != 0; {rest} &= {rest} - 1) {{",
@@ -76,7 +75,9 @@ def _variants(site: Site, loop: CountedLoop, word: str, action: Node) -> Found:
         ]
     )
     reason = "the same bits are handled in the same order, without a test for each bit that is not set"
-    yield Variant("set bits only", (Edit(loop.node.start_byte, loop.node.end_byte, text),), site.lines(loop.node), reason)
+    yield Variant(
+        "set bits only", (Edit(loop.node.start_byte, loop.node.end_byte, text),), site.lines(loop.node), reason
+    )
     condition = bare(field(loop.node, "condition"))
     start = line_start(data, loop.node.start_byte)
     stop = Edit(condition.end_byte, condition.end_byte, f" && ({word} >> {loop.variable}) != 0")

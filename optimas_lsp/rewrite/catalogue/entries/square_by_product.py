@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from tree_sitter import Node
+
 from optimas_lsp.rewrite.catalogue.nodes import field
 from optimas_lsp.rewrite.catalogue.patch import Edit
 from optimas_lsp.rewrite.catalogue.site import Site
@@ -12,7 +14,7 @@ def find(site: Site) -> Found:
     """One variant for all squares of plain variables."""
     scope = site.scope
     edits: list[Edit] = []
-    nodes = []
+    nodes: list[Node] = []
     why = "pow is not called"
     for name, call in scope.calls(scope.body):
         if name not in {"pow", "powf"}:

@@ -26,12 +26,12 @@ def find(site: Site) -> Found:
         if run is None:
             continue
         seen = True
-        why = run if isinstance(run, str) else _dependent(site, loop, run[1])
-        if why is not None:
+        if isinstance(run, str):
+            yield Refusal(run, site.line(node))
+        elif (why := _dependent(site, loop, run[1])) is not None:
             yield Refusal(why, site.line(node))
-            continue
-        assert not isinstance(run, str)
-        yield from _variants(site, loop, *run)
+        else:
+            yield from _variants(site, loop, *run)
     if not seen:
         yield Refusal("no loop goes over a run of neighbouring items of its thread")
 
@@ -51,35 +51,44 @@ def _run(site: Site, loop: CountedLoop) -> tuple[Variable, Variable] | str | Non
     item, first = scope.one(match.group(1)), scope.one(match.group(2) or match.group(3))
     if item is None or first is None or first.value is None or first.parameter:
         return None
-    product = first.value
+    why = _not_a_run(site, loop, first.value, first) or _used_otherwise(site, loop, first, item)
+    return (first, item) if why is None else why or None
+
+
+def _not_a_run(site: Site, loop: CountedLoop, product: Node, first: Variable) -> str | None:
+    """Why ``first`` is not the thread's number times the loop's count; empty where it is no product at all."""
+    scope = site.scope
     if product.type != "binary_expression" or field(product, "operator").type != "*":
-        return None
+        return ""
     factor = scope.squeezed(loop.bound)
     left, right = field(product, "left"), field(product, "right")
-    if scope.squeezed(right) == factor:
-        thread = left
-    elif scope.squeezed(left) == factor:
-        thread = right
-    else:
+    thread = left if scope.squeezed(right) == factor else right if scope.squeezed(left) == factor else None
+    if thread is None:
         return f"'{first.name}' is not the thread's number times '{factor}'"
     if scope.value_of(loop.bound) is None:
         return f"'{factor}' is not a known constant"
     if not scope.is_global_thread(thread):
         return f"'{first.name}' does not follow from the thread's number in the grid"
     kind = integer(first.type)
-    if kind is None or item.type != first.type:
-        return "the item's number is of another type than the first one's"
+    if kind is None:
+        return f"'{first.name}' is no integer"
     if kind.bits == 64 and not re.search(r"long long|size_t|int64_t", scope.text(product)):
         return f"'{first.name}' is computed in 32 bits and kept in 64"
+    return None
+
+
+def _used_otherwise(site: Site, loop: CountedLoop, first: Variable, item: Variable) -> str | None:
+    """Why the three names are used for more than finding the item; None if they are not."""
+    scope = site.scope
+    if item.type != first.type:
+        return "the item's number is of another type than the first one's"
     if scope.assigned_after(first.name, item.name):
         return f"'{first.name}' or '{item.name}' changes"
-    uses = [node for node in within(scope.body, "identifier") if scope.text(node) == first.name]
-    if len(uses) != 2:
+    if sum(scope.text(node) == first.name for node in within(scope.body, "identifier")) != 2:
         return f"'{first.name}' is used for more than the item's number"
-    inside = [node for node in within(loop.body, "identifier") if scope.text(node) == loop.variable]
-    if len(inside) != 1:
+    if sum(scope.text(node) == loop.variable for node in within(loop.body, "identifier")) != 1:
         return f"'{loop.variable}' is used for more than the item's number"
-    return first, item
+    return None
 
 
 def _dependent(site: Site, loop: CountedLoop, item: Variable) -> str | None:
@@ -92,7 +101,12 @@ def _dependent(site: Site, loop: CountedLoop, item: Variable) -> str | None:
         return "the loop may be left early, so an item may depend on the one before it"
     if (called := scope.impure(body)) is not None:
         return f"'{called}' is called, which may depend on the order of the items"
-    own = {v.name for group in scope.variables.values() for v in group if body.start_byte <= v.node.start_byte < body.end_byte}
+    own = {
+        v.name
+        for group in scope.variables.values()
+        for v in group
+        if body.start_byte <= v.node.start_byte < body.end_byte
+    }
     carried = sorted(scope.assigned_values(body) - own - {loop.variable})
     if carried:
         return f"'{carried[0]}' is carried from one item to the next"
@@ -107,7 +121,9 @@ def _dependent(site: Site, loop: CountedLoop, item: Variable) -> str | None:
                 return why
     if not written or not all(site.is_global(root) for root in written):
         return "the loop writes no global memory of the kernel's"
-    rest = [a for a in scope.accesses(scope.body) if a.write and not body.start_byte <= a.node.start_byte < body.end_byte]
+    rest = [
+        a for a in scope.accesses(scope.body) if a.write and not body.start_byte <= a.node.start_byte < body.end_byte
+    ]
     if rest:
         return "memory is written outside of the loop, too"
     for node in within(body, "identifier"):
@@ -118,9 +134,9 @@ def _dependent(site: Site, loop: CountedLoop, item: Variable) -> str | None:
 
 def _variants(site: Site, loop: CountedLoop, first: Variable, item: Variable) -> Found:
     scope, data = site.scope, site.syntax.code.data
-    assert first.value is not None
-    kind = Integer(*(64, True)) if integer(first.type) == Integer(64, signed=True) else None
-    name = "long long" if kind is not None else first.type
+    if first.value is None:
+        return
+    name = "long long" if integer(first.type) == Integer(64, signed=True) else first.type
     factor = scope.text(loop.bound)
     declaration = f"blockIdx.x * ({name})blockDim.x * {factor} + threadIdx.x"
     use = next(node for node in within(loop.body, "identifier") if scope.text(node) == loop.variable)
@@ -136,7 +152,9 @@ def _variants(site: Site, loop: CountedLoop, first: Variable, item: Variable) ->
     start = line_start(data, loop.node.start_byte)
     pragma = f"{indent_at(data, loop.node.start_byte)}#pragma unroll\n"
     yield Variant("striped", edits, lines, reason, preference=0.95)
-    if not data[start : loop.node.start_byte].strip() and "unroll" not in site.syntax.text.line(site.line(loop.node) - 1):
+    if not data[start : loop.node.start_byte].strip() and "unroll" not in site.syntax.text.line(
+        site.line(loop.node) - 1
+    ):
         yield Variant(
             "striped, unrolled",
             (*edits, Edit(start, start, pragma)),

@@ -49,7 +49,9 @@ def _split(site: Site) -> Split | str:
     scope = site.scope
     parts: dict[str, tuple[Node, str, str, str]] = {}
     for node in within(scope.body, "declaration"):
-        match = re.fullmatch(r"(?:const)?(int|unsigned|unsignedint)(\w+)=(\w+)([%/])(\w+);", re.sub(r"\s+", "", scope.text(node)))
+        match = re.fullmatch(
+            r"(?:const)?(int|unsigned|unsignedint)(\w+)=(\w+)([%/])(\w+);", re.sub(r"\s+", "", scope.text(node))
+        )
         if match and node.parent == scope.body:
             parts.setdefault(match.group(4), (node, match.group(2), match.group(3), match.group(5)))
     if set(parts) != {"%", "/"}:
@@ -113,8 +115,6 @@ def _dependent(site: Site, split: Split) -> str | None:
 
 
 def _variant(site: Site, split: Split, width: int, preference: float) -> Variant:
-    data = site.syntax.code.data
-    indent = indent_at(data, split.fast.start_byte)
     scope = site.scope
     inside = scope.fresh("inside")
     item, fast, slow, count, slows, kind = (
@@ -132,24 +132,21 @@ def _variant(site: Site, split: Split, width: int, preference: float) -> Variant
         f"    {slow} = {item} / ({count} * {width}) * {width} + {inside} % {width};",
         "}",
     ]
-    return _changed(site, split, lines, indent, f"tiles of {width}", preference, width)
+    return _changed(site, split, lines, width, preference)
 
 
 def _exchange(site: Site, split: Split) -> Variant:
-    data = site.syntax.code.data
-    indent = indent_at(data, split.fast.start_byte)
     lines = [
         f"if ((long long)gridDim.x * blockDim.x >= (long long){split.count} * {split.slows}) {{",
         f"    {split.fast_name} = {split.item} / {split.slows};",
         f"    {split.slow_name} = {split.item} % {split.slows};",
         "}",
     ]
-    return _changed(site, split, lines, indent, "exchanged", 0.7, 0)
+    return _changed(site, split, lines, 0, 0.7)
 
 
-def _changed(
-    site: Site, split: Split, lines: list[str], indent: str, label: str, preference: float, width: int
-) -> Variant:
+def _changed(site: Site, split: Split, lines: list[str], width: int, preference: float) -> Variant:
+    indent = indent_at(site.syntax.code.data, split.fast.start_byte)
     last = max((split.fast, split.slow), key=lambda node: node.start_byte)
     edits = [Edit(last.end_byte, last.end_byte, "".join(f"\n{indent}{line}" for line in lines))]
     for node in (split.fast, split.slow):
@@ -160,12 +157,10 @@ def _changed(
         ]
     how = f"in tiles {width} wide" if width else "the other way"
     return Variant(
-        label=label,
+        label=f"tiles of {width}" if width else "exchanged",
         edits=tuple(edits),
         lines=site.lines(site.scope.body),
         reason=f"each pair ('{split.fast_name}', '{split.slow_name}') is still handled once, but {how}, so that "
         "neighbouring threads write neighbouring elements",
         preference=preference,
     )
-
-

@@ -10,6 +10,9 @@ from optimas_lsp.rewrite.catalogue.patch import Edit, indent_at, line_start
 from optimas_lsp.rewrite.catalogue.site import Site
 from optimas_lsp.rewrite.catalogue.variant import Found, Refusal, Variant
 
+FEW = 8
+"""The compiler mostly unrolls a loop of so few iterations itself."""
+
 LARGEST_FULL = 64
 """A loop of at most this many iterations is also offered to be unrolled completely."""
 
@@ -40,10 +43,11 @@ def find(site: Site) -> Found:
         if inner and not full:
             yield Refusal("the loop holds other loops", line)
             continue
-        factors = [(None, 1.0)] if full else []
-        if not inner and (loop.trips is None or loop.trips > 4):
+        few = loop.trips is not None and loop.trips <= FEW
+        factors = [(None, 0.6 if few else 1.0)] if full else []
+        if not inner and not few:
             factors += [(4, 0.9), (8, 0.8), (2, 0.5)]
-        if factors and not inner:
+        if factors and not inner and not few:
             every.append((node, Edit(start, start, f"{indent_at(data, node.start_byte)}#pragma unroll 4\n")))
         for factor, preference in factors:
             words = "#pragma unroll" if factor is None else f"#pragma unroll {factor}"
@@ -51,7 +55,7 @@ def find(site: Site) -> Found:
                 label=("completely" if factor is None else f"{factor} times") + f", line {line}",
                 edits=(Edit(start, start, f"{indent_at(data, node.start_byte)}{words}\n"),),
                 lines=site.lines(node),
-                reason="unrolled, the iterations' independent instructions can overlap and the loop's own work is saved",
+                reason="unrolled, independent instructions of iterations overlap and the loop itself costs less",
                 preference=preference,
             )
     if len(every) > 1:

@@ -24,11 +24,13 @@ def find(site: Site) -> Found:
     sound: list[tuple[CountedLoop, Edit]] = []
     for node in nodes:
         loop = counted(site.scope, node)
-        found = loop if isinstance(loop, str) else _run(site, loop)
+        if isinstance(loop, str):
+            yield Refusal(loop, site.line(node))
+            continue
+        found = _run(site, loop)
         if isinstance(found, str):
             yield Refusal(found, site.line(node))
             continue
-        assert not isinstance(loop, str)
         sound.append((loop, _edit(site, loop, found)))
     groups = [sound, *([each] for each in sound)] if len(sound) > 1 else [sound] if sound else []
     for at, group in enumerate(groups):
@@ -103,11 +105,15 @@ def _edit(site: Site, loop: CountedLoop, found: tuple[Access, Node, bool]) -> Ed
     pointer = f"reinterpret_cast<{qualifier}{vector}*>({run} + {name})"
     lines.append(f"        {vector} {piece};" if stored else f"        const {vector} {piece} = *{pointer};")
     for number, member in enumerate("xyzw"[:width]):
-        edit = Edit(access.node.start_byte - body.start_byte, access.node.end_byte - body.start_byte, f"{piece}.{member}")
+        edit = Edit(
+            access.node.start_byte - body.start_byte, access.node.end_byte - body.start_byte, f"{piece}.{member}"
+        )
         text = applied(data[body.start_byte : body.end_byte], [edit]).decode("utf-8", "replace")
         inner = unbraced(renamed(text, {name: f"({name} + {number})"}))
         alone = len(inner) == 1 and inner[0].count(";") == 1
-        lines += [f"        {inner[0]}"] if alone else ["        {", *(f"            {each}" for each in inner), "        }"]
+        lines += (
+            [f"        {inner[0]}"] if alone else ["        {", *(f"            {each}" for each in inner), "        }"]
+        )
     if stored:
         lines.append(f"        *{pointer} = {piece};")
     old = indent_at(data, loop.node.start_byte)
