@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from pygls.exceptions import JsonRpcInvalidParams
 
+from optimas_lsp.server import html_page
 from optimas_lsp.server.features import commands
 from optimas_lsp.server.features.commands import CommandError
 from optimas_lsp.server.features.hotspots import hotspots
@@ -89,6 +90,19 @@ class Actions:
         uri = None if arguments[0] is None else _string(arguments[0], "a URI")
         mangled = _string(arguments[1], "a mangled name")
         return await self._open(_or_invalid(commands.kernel_text, self._session.snapshot, uri, mangled))
+
+    async def open_report(self, arguments: list[Any]) -> str:
+        """Make the HTML page of the report that the file in the first argument shows (or of the newest), and open it.
+
+        A second argument may be a kernel's mangled name, as code lenses send it. Answers with the page's path.
+        """
+        uri = _optional_uri(arguments)
+        report = _or_invalid(commands.report_of, self._session.snapshot, uri)
+        source = None if uri is None else path_of(uri)
+        page = await self._session.background.run(html_page.make, report.path, source)
+        if not await self._session.editor.open(page, external=True):
+            self._session.editor.tell(f"The report is at {page}: open it in a browser.")
+        return str(page)
 
     async def debug(self, arguments: list[Any]) -> dict[str, Any]:
         """What the server knows; the first argument may be ``{"text": URI}`` to get that document's text."""

@@ -171,6 +171,7 @@ def _commands(server: HardenedServer, core: _Core) -> None:
     command(names.CHOOSE, lambda actions: actions.choose)
     command(names.OPEN_FINDING, lambda actions: actions.open_finding)
     command(names.OPEN_KERNEL, lambda actions: actions.open_kernel)
+    command(names.OPEN_REPORT, lambda actions: actions.open_report)
     command(names.DEBUG, lambda actions: actions.debug)
     command(names.WHY_MAPPED, lambda actions: actions.why_mapped)
     command(names.HOTSPOTS, lambda actions: actions.hotspots)

@@ -104,11 +104,11 @@ class Editor:
         )
         return None if answer is None else answer.title
 
-    async def open(self, path: Path) -> bool:
-        """Show a file; False when the client cannot or will not."""
+    async def open(self, path: Path, *, external: bool = False) -> bool:
+        """Show a file, outside of the editor if ``external``; False when the client cannot or will not."""
         if not self.client.show_document:
             return False
-        params = types.ShowDocumentParams(uri=uri_of(path), take_focus=True)
+        params = types.ShowDocumentParams(uri=uri_of(path), take_focus=True, external=external)
         try:
             result = await asyncio.wait_for(self.server.window_show_document_async(params), ANSWER_SECONDS)
         except (TimeoutError, JsonRpcException) as error:

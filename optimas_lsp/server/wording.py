@@ -123,13 +123,17 @@ def without_parameters(name: str) -> str:
 
 
 def kernel_line(kernel: KernelAnalysis) -> str:
-    """Time, share and verdict of a kernel in one line."""
+    """Time, share, verdict, what is left at most, and the counter that explains the time best, in one line."""
     parts: list[str] = []
     if kernel.share is not None:
         parts.append(f"{short_percent(kernel.share)} of GPU time")
     parts.append(f"{duration(kernel.gpu_time_ns)} in {counted(kernel.launches, 'launch', 'launches')}")
     if kernel.roofline is not None:
         parts.append(f"{kernel.roofline.verdict}-bound")
+        if kernel.roofline.ceiling is not None:
+            parts.append(f"at most {kernel.roofline.ceiling.speedup:.2f}× left")
+    if kernel.importance is not None and kernel.importance.counters:
+        parts.append(f"time follows {kernel.importance.counters[0].name}")
     if kernel.samples.total == 0:
         parts.append("no samples")
     return " · ".join(parts)

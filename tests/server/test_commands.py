@@ -39,7 +39,7 @@ async def test_every_command_is_announced(editor: EditorClient) -> None:
     assert set(provider.commands) == {
         f"optimas.{name}"
         for name in (
-            "showFindings", "hideFindings", "reloadReports", "chooseReport", "openFinding", "openKernel",
+            "showFindings", "hideFindings", "reloadReports", "chooseReport", "openFinding", "openKernel", "openReport",
             "debugInformation", "whyMapped", "hotspots",
         )
     }  # fmt: skip
@@ -142,3 +142,16 @@ async def test_arguments_a_command_cannot_use_are_refused_with_a_sentence(
         await editor.command(name, *arguments)
     assert refused.value.code == -32602
     assert words in refused.value.message
+
+
+async def test_the_html_report_is_made_and_opened_outside_of_the_editor(editor: EditorClient, folder: Path) -> None:
+    shown = len(editor.shown_documents)
+    page = Path(await editor.command("openReport", (folder / "stencil.cu").as_uri()))
+    assert page.suffix == ".html"
+    assert not page.is_relative_to(folder)
+    assert page.stat().st_size > 20_000  # noqa: ASYNC240
+    if (await editor.debug())["client"]["show_document"]:
+        assert len(editor.shown_documents) == shown + 1
+        assert editor.shown_documents[-1].external
+    else:
+        assert str(page) in editor.messages[-1].message

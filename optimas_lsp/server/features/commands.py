@@ -43,6 +43,14 @@ def kernel_text(snapshot: Snapshot, uri: str | None, mangled: str) -> str:
     raise CommandError(f"there is no kernel '{mangled}' in the open reports", remedy="reload the reports")
 
 
+def report_of(snapshot: Snapshot, uri: str | None) -> OpenReport:
+    """The report whose findings a file shows, or the newest one; raises CommandError where none is open."""
+    reports = _reports(snapshot, uri)
+    if not reports:
+        raise CommandError("no report is open", remedy="put a report into the folder and reload the reports")
+    return reports[0]
+
+
 def _reports(snapshot: Snapshot, uri: str | None) -> list[OpenReport]:
     view = None if uri is None else snapshot.views.get(uri)
     rest = sorted(snapshot.reports.values(), key=lambda report: -report.stamp.modified_ns)

@@ -7,7 +7,7 @@ constexpr int kComponents = 3;
 __host__ __device__ inline double second_derivative(const double* u, long long at, long long stride, double h)
 {
     return (-u[at - 2 * stride] + 16.0 * u[at - stride] - 30.0 * u[at] + 16.0 * u[at + stride] -
-    //@ diag("long_scoreboard", "14%") hint("17 % long_scoreboard")
+    //@ diag("long_scoreboard", "14%") diag("uncoalesced-global", "14%") hint("17 % long_scoreboard")
             u[at + 2 * stride]) /
            (12.0 * h * h);
 }
@@ -16,7 +16,7 @@ __host__ __device__ inline double second_derivative(const double* u, long long a
 __host__ __device__ inline double first_derivative(const double* u, long long at, long long stride, double h)
 {
     return (u[at - 2 * stride] - 8.0 * u[at - stride] + 8.0 * u[at + stride] - u[at + 2 * stride]) / (12.0 * h);
-    //@ diag("long_scoreboard", "20%") hint("44 % long_scoreboard")
+    //@ diag("long_scoreboard", "20%") diag("uncoalesced-global", "20%") hint("44 % long_scoreboard")
 }
 
 // Mixed second derivative: the first derivative along `b` of first derivatives along `a`.

@@ -63,7 +63,7 @@ namespace interior {
 
 // One thread advances one grid point.
 __global__ void update(const double* previous, const double* now, double* next, Material material, Grid grid)
-//@ lens("97 % of GPU time")
+//@ diag("low-occupancy", "25%") lens("97 % of GPU time")
 {
     int x = blockIdx.x * blockDim.x + threadIdx.x;
     int y = blockIdx.y * blockDim.y + threadIdx.y;
