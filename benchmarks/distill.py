@@ -2,8 +2,9 @@
 
 The report is samples/sweep (128 launches). A *plain walk* is one process that goes once over the same launches
 through the ncu_report API: every counter's value, every instance of every stall reason with samples and of the
-execution counts, each address resolved once, every rule. Both run pinned to one core for ``distill_over_walk``; each
-figure is the best of ``--repeat`` runs, taken in turns so that a busy machine disturbs all alike.
+execution counts, each address resolved once, every rule. Both run as whole processes pinned to one core for
+``over_walk``; ``one_worker`` and ``two_workers`` time ``open_profile`` itself with two cores to use. Each figure is
+the best of ``--repeat`` runs, taken in turns so that a busy machine disturbs all alike.
 """
 
 from __future__ import annotations
@@ -59,8 +60,8 @@ def plain_walk(path: str) -> int:
     return launches
 
 
-def timed(work: list[str], cores: int) -> tuple[float, float, float]:
-    """Wall seconds, CPU seconds and peak MB of any one process of the command, on ``cores`` cores."""
+def timed(work: list[str], cores: int) -> tuple[float, float, float, float]:
+    """Wall seconds, CPU seconds, peak MB of any one process, and seconds of the work itself, on ``cores`` cores."""
     usable = sorted(os.sched_getaffinity(0))[:cores]
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     start = time.perf_counter()
@@ -74,12 +75,14 @@ def timed(work: list[str], cores: int) -> tuple[float, float, float]:
     wall = time.perf_counter() - start
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return wall, cpu, float(run.stdout.split()[-1])
+    peak, work_itself = (float(word) for word in run.stdout.split())
+    return wall, cpu, peak, work_itself
 
 
 def child(arguments: argparse.Namespace) -> None:
-    """One measured piece of work in a process of its own; prints the peak memory of its largest process in MB."""
+    """One measured piece of work in a process of its own; prints its largest process's peak in MB, and seconds."""
     os.sched_setaffinity(0, [int(core) for core in arguments.cores.split(",")])
+    start = time.perf_counter()
     if arguments.walk:
         plain_walk(arguments.walk)
     if arguments.distill:
@@ -87,7 +90,7 @@ def child(arguments: argparse.Namespace) -> None:
             limits = Limits(workers=arguments.workers)
             open_profile(Path(arguments.distill), limits=limits, cache_dir=Path(cache))
     who = resource.RUSAGE_SELF if arguments.walk else resource.RUSAGE_CHILDREN
-    print(resource.getrusage(who).ru_maxrss / 1024)
+    print(resource.getrusage(who).ru_maxrss / 1024, time.perf_counter() - start)
 
 
 def cached_open(repeat: int) -> tuple[float, float]:
@@ -133,22 +136,23 @@ def main() -> None:
         sweep = Path(folder) / "sweep.ncu-rep"
         with REPORT.open("rb") as packed, sweep.open("wb") as plain:
             zstandard.ZstdDecompressor().copy_stream(packed, plain)
-        walks, ones, twos = [], [], []
+        walks, ones, alone, twos = [], [], [], []
         for _ in range(arguments.repeat):
             walks.append(timed(["--walk", str(sweep)], cores=1))
             ones.append(timed(["--distill", str(sweep), "--workers", "1"], cores=1))
-            one_on_two = timed(["--distill", str(sweep), "--workers", "1"], cores=2)
-            twos.append((*timed(["--distill", str(sweep), "--workers", "2"], cores=2), one_on_two[0]))
+            alone.append(timed(["--distill", str(sweep), "--workers", "1"], cores=2))
+            twos.append(timed(["--distill", str(sweep), "--workers", "2"], cores=2))
     first, later = cached_open(arguments.repeat)
     wall_walk, wall_one = min(walks)[0], min(ones)[0]
+    one_worker, two_workers = (min(each[3] for each in runs) for runs in (alone, twos))
     figures = {
         "distill.walk_wall": (wall_walk, "s"),
         "distill.one_core_wall": (wall_one, "s"),
         "distill.over_walk_wall": (wall_one / wall_walk, "ratio"),
         "distill.over_walk_cpu": (min(each[1] for each in ones) / min(each[1] for each in walks), "ratio"),
-        "distill.one_worker_wall": (min(each[3] for each in twos), "s"),
-        "distill.two_workers_wall": (min(twos)[0], "s"),
-        "distill.two_workers_speedup": (min(each[3] for each in twos) / min(twos)[0], "ratio"),
+        "distill.one_worker": (one_worker, "s"),
+        "distill.two_workers": (two_workers, "s"),
+        "distill.two_workers_speedup": (one_worker / two_workers, "ratio"),
         "distill.walk_peak": (max(each[2] for each in walks), "MB"),
         "distill.one_worker_peak": (max(each[2] for each in ones), "MB"),
         "distill.two_workers_peak": (max(each[2] for each in twos), "MB"),

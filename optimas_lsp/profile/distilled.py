@@ -17,7 +17,7 @@ from optimas_lsp.profile.unpack import is_zstd, unpack_bytes
 
 SUFFIXES = (".optimas.json", ".optimas.json.zst")
 _VERSION = re.compile(rb'"schema_version"\s*:\s*"([^"\\]{1,100})"')
-_LEVEL = 6
+_LEVEL = 3
 
 
 def is_distilled(path: Path) -> bool:

@@ -13,8 +13,8 @@ MEMORY_EXIT = 77
 ORPHAN_EXIT = 78
 """Exit status of a worker whose parent went away."""
 
-FEWEST = 12
-"""Slices are not cut smaller than this many launches: starting a process costs as much as reading them."""
+FEWEST = 8
+"""Slices are not cut smaller than this many launches, and a worker reads at least as many before it is full."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +53,12 @@ class Job:
 class Order:
     """One thing to do, then wait for the next.
 
-    ``plan``: open the report, answer with the slices, read the first. ``slice``: read launches ``start`` to ``stop``
-    (exclusive) into the file ``part``. ``finish``: merge ``parts``, enrich, write. ``end``: leave.
+    ``plan``: open the report, answer with the slices, read the first. ``open``: open it, no more. ``slice``: read
+    launches ``start`` to ``stop`` (exclusive) and keep what they hold. ``flush``: write all that is kept to the file
+    ``part``. ``finish``: merge ``parts`` and what is kept, enrich, write. ``end``: leave.
     """
 
-    kind: Literal["plan", "slice", "finish", "end"]
+    kind: Literal["plan", "open", "slice", "flush", "finish", "end"]
     part: str = ""
     start: int = 0
     stop: int = 0
@@ -76,9 +77,9 @@ class Order:
 
 
 def slice_count(workers: int) -> int:
-    """How many slices ``workers`` share: several each, for the first one costs more (it disassembles) and launches
-    differ; one worker alone reads everything in one go."""
-    return 1 if workers == 1 else 4 * workers
+    """How many slices ``workers`` share: many, so that both are busy to the end though the first one disassembles and
+    launches differ; one worker alone reads everything in one go."""
+    return 1 if workers == 1 else 8 * workers
 
 
 def cut(start: int, stop: int, pieces: int, fewest: int = FEWEST) -> list[tuple[int, int]]:

@@ -20,6 +20,7 @@ _POLL_SECONDS = 0.05
 _MANY_BYTES = 4 * MB
 """A report of this size holds many launches: further workers start before it is known how many."""
 
+_MOST_DEATHS = 4
 _PIECES = 4
 """A slice whose worker died is read once more, in this many pieces."""
 
@@ -57,7 +58,9 @@ class Pool:
         self._events: queue.SimpleQueue[tuple[WorkerProcess, dict[str, Any] | None]] = queue.SimpleQueue()
         self._running: list[WorkerProcess] = []
         self._doing: dict[WorkerProcess, _Task] = {}
+        self._held: dict[WorkerProcess, list[Order]] = {}
         self._idle: list[WorkerProcess] = []
+        self._deaths = 0
         self._pending: deque[_Task] = deque()
         self._parts: list[str] = []
         self._total = 0
@@ -72,9 +75,11 @@ class Pool:
         No process is left behind whichever way this ends.
         """
         try:
-            self._give(self._start(), _Task(Order("plan", part=self._part(0))))
+            self._give(self._start(), _Task(Order("plan")))
             if Path(self._job.path).stat().st_size > _MANY_BYTES:
                 self._idle += [self._start() for _ in range(1, self._job.workers)]
+                for worker in self._idle:
+                    worker.send(Order("open").line())
             while self._running:
                 self._check()
                 try:
@@ -130,30 +135,42 @@ class Pool:
         if "slices" in message:
             (start, stop), *others = message["slices"]
             self._total = others[-1][1] if others else stop
-            order = self._doing[worker].order
-            self._doing[worker] = _Task(replace(order, kind="slice", start=start, stop=stop))
-            self._pending.extend(_Task(self._slice(a, b)) for a, b in others)
+            self._doing[worker] = _Task(Order("slice", start=start, stop=stop))
+            self._pending.extend(_Task(Order("slice", start=a, stop=b)) for a, b in others)
         if "done" in message:
             self._advance(int(message["done"]) - worker.done)
             worker.done = int(message["done"])
+        if "read" in message:
+            self._slice_read(worker, int(message["read"]))
         if "part" in message:
-            self._slice_read(worker, str(message["part"]), int(message["stop"]))
+            self._parts.append(str(message["part"]))
+            del self._held[worker], self._doing[worker]
+            self._next(worker)
         if "finished" in message:
             self._give(worker, None)
 
-    def _slice_read(self, worker: WorkerProcess, part: str, reached: int) -> None:
-        """Keep the part; whoever is last merges all of them."""
-        task = self._doing[worker]
-        self._parts.append(part)
-        full = reached < task.order.stop  # it grew too big: a fresh process reads the rest
-        if full:
-            self._pending.appendleft(_Task(self._slice(reached, task.order.stop)))
-        if self._pending:
-            self._give(worker, None if full else self._pending.popleft())
-        elif len(self._doing) > 1:
-            self._give(worker, None)
+    def _slice_read(self, worker: WorkerProcess, reached: int) -> None:
+        """The worker holds another slice; what it does next depends on what is left and who else is at work."""
+        task = self._doing.pop(worker)
+        self._held.setdefault(worker, []).append(replace(task.order, stop=reached))
+        if reached < task.order.stop:  # it is full: a fresh process reads the rest
+            self._pending.appendleft(replace(task, order=replace(task.order, start=reached)))
+            self._flush(worker)
+        elif self._pending:
+            self._give(worker, self._pending.popleft())
+        elif self._doing:
+            self._flush(worker)
         else:
-            self._give(worker, _Task(Order("finish", parts=tuple(sorted(self._parts)))))
+            self._next(worker)
+
+    def _flush(self, worker: WorkerProcess) -> None:
+        part = self._folder / f"{self._held[worker][0].start:09}.part"
+        self._give(worker, _Task(Order("flush", part=str(part))))
+
+    def _next(self, worker: WorkerProcess) -> None:
+        """Let the worker go, unless it is the last one: that merges everything."""
+        last = not self._pending and not self._doing
+        self._give(worker, _Task(Order("finish", parts=tuple(sorted(self._parts)))) if last else None)
 
     def _advance(self, launches: int) -> None:
         self._read += launches
@@ -170,30 +187,35 @@ class Pool:
         if task is None:
             return
         why = self._describe(worker)
-        order = task.order
-        if order.kind == "finish" and not task.retried:
-            # It may have died of what it had leaked while reading; a fresh process has all the memory to itself.
-            self._pending.append(replace(task, retried=True))
-        elif order.kind == "finish" and Path(self._job.plain).exists():
-            self._failure = why
-        elif order.kind == "slice" and not task.retried and order.stop - order.start > 1:
-            self._advance(-worker.done)
-            pieces = cut(order.start, order.stop, _PIECES, fewest=1)
-            self._pending.extend(_Task(self._slice(a, b), retried=True) for a, b in pieces)
-        else:
+        self._deaths += 1
+        again = self._again(worker, task, why)
+        if again is None or self._deaths > _MOST_DEATHS:
             raise WorkerError(
-                f"{why} while reading {_launches(order)}",
+                f"{why} while reading {_launches(task.order)}",
                 where=self._job.shown,
                 remedy="raise profiles.memoryLimitMb, or profile fewer launches"
                 if worker.status in (MEMORY_EXIT, -signal.SIGKILL)
                 else "copy the report again; if it opens in ncu-ui, please file an issue with it",
             )
+        self._pending.extend(again)
 
-    def _slice(self, start: int, stop: int) -> Order:
-        return Order("slice", part=self._part(start), start=start, stop=stop)
-
-    def _part(self, start: int) -> str:
-        return str(self._folder / f"{start:09}.part")
+    def _again(self, worker: WorkerProcess, task: _Task, why: str) -> list[_Task] | None:
+        """What has to be done once more because ``worker`` died at ``task``; None when that is hopeless."""
+        order = task.order
+        lost = [_Task(held, retried=True) for held in self._held.pop(worker, [])]
+        self._advance(-worker.done - sum(held.order.stop - held.order.start for held in lost))
+        if order.kind == "finish" and Path(self._job.plain).exists():  # it died enriching
+            again = [_Task(Order("finish", parts=(self._job.plain,)))] if self._failure is None else []
+            self._failure = why
+            return again
+        if order.kind == "finish" and not lost:
+            return [task]
+        if order.kind == "slice":
+            if task.retried or order.stop - order.start < 2:
+                return None
+            pieces = cut(order.start, order.stop, _PIECES, fewest=1)
+            return lost + [_Task(replace(order, start=a, stop=b), retried=True) for a, b in pieces]
+        return lost or None
 
     def _describe(self, worker: WorkerProcess) -> str:
         if worker.status == MEMORY_EXIT:

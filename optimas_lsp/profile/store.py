@@ -143,7 +143,7 @@ def _distil(
         code="enrich-failed",
         text=f"machine code was not read: {outcome.failure}; inline chains and causes are missing",
     )
-    return profile.model_copy(update={"notes": (*profile.notes, note)})
+    return profile.model_copy(update={"notes": (*profile.notes, note), "modules": ()})
 
 
 def _for_reader(path: Path, folder: Path, limits: Limits) -> Path:

@@ -20,7 +20,7 @@ from types import TracebackType
 from typing import IO, TYPE_CHECKING, TextIO, cast
 
 from optimas_lsp.errors import OptimasError
-from optimas_lsp.profile.distilled import dump, parse
+from optimas_lsp.profile.distilled import dump, read
 from optimas_lsp.profile.job import MEMORY_EXIT, Job, Order, cut, slice_count
 from optimas_lsp.profile.memory import guard, own_mb, watch_parent
 from optimas_lsp.profile.merge import merge
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from optimas_lsp.profile.readers.ncu import Reader
 
 _PROGRESS_SECONDS = 0.05
+_PART_MB = 1 << 20
+"""No limit: parts are our own, and the memory limit holds."""
 
 
 class Channel:
@@ -61,38 +63,48 @@ class Work:
         self._job = job
         self._channel = channel
         self._reader: Reader | None = None
-        self._kept: dict[str, Profile] = {}
+        self._kept: list[Profile] = []
+        self._flushed = ""
 
     def do(self, order: Order) -> None:
         """Carry out one order; raises OptimasError."""
         if order.kind == "finish":
             self._finish(order)
             return
+        if order.kind == "flush":
+            self._kept += self._take()
+            write_atomically(Path(order.part), dump(merge(self._kept), packed=False))
+            self._flushed = order.part
+            self._channel.send(part=order.part)
+            return
         if self._reader is None:
             from optimas_lsp.profile.readers.ncu import Reader
 
             self._reader = Reader(self._job)
+        if order.kind == "open":
+            return
         start, stop = order.start, order.stop
         if order.kind == "plan":
             slices = cut(0, self._reader.launches, slice_count(self._job.workers))
             self._channel.send(slices=slices)
             start, stop = slices[0]
-        part, reached = self._reader.read(start, stop, self._channel.progress, self._full)
-        write_atomically(Path(order.part), dump(part, packed=False))
-        self._kept[order.part] = part
-        self._channel.send(part=order.part, stop=reached)
+        reached = self._reader.read(start, stop, self._channel.progress, self._full)
+        self._channel.send(read=reached)
+
+    def _take(self) -> list[Profile]:
+        """What was read since the last time, as a list of none or one."""
+        part = self._reader.take() if self._reader else None
+        return [] if part is None else [part]
 
     def _full(self) -> bool:
         return own_mb() > self._job.slice_mb
 
     def _finish(self, order: Order) -> None:
-        """Merge and write; then enrich: if enriching kills the process, the plain profile is still there."""
-        parts = [
-            self._kept.get(part) or parse(Path(part).read_bytes(), Path(part), trusted=True) for part in order.parts
-        ]
-        merged = annotate(merge(parts), report_mtime=self._job.mtime)
-        write_atomically(Path(self._job.plain), dump(merged.model_copy(update={"modules": ()}), packed=True))
+        """Merge; write, then enrich: if enriching kills the process, the plain profile is still there."""
+        others = [read(Path(part), _PART_MB, trusted=True) for part in order.parts if part != self._flushed]
+        merged = annotate(merge([*others, *self._kept, *self._take()]), report_mtime=self._job.mtime)
         if self._job.enrich:
+            write_atomically(Path(self._job.plain), dump(merged, packed=True))
             module, _, function = self._job.enrich.partition(":")
             enrich = cast("Callable[[Profile], Profile]", getattr(importlib.import_module(module), function))
             merged = enrich(merged)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from optimas_lsp.profile.merge import merge
 from optimas_lsp.profile.model import (
     Code,
     Device,
@@ -155,7 +154,7 @@ class Gathering:
             self.files[path] = max(readable(text or ""), self.files.get(path) or "") or None
 
     def freeze(self, *, name: str, sha256: str, size: int, tool: Tool, distiller: str) -> Profile:
-        """The slice as a Profile in canonical order."""
+        """The slices as a Profile, its tables in the order in which things were met."""
         for kernel in self.kernels.values():
             for place in kernel.listing.place.values():
                 if place is not None and place[0]:
@@ -167,7 +166,7 @@ class Gathering:
                 reason_at.setdefault(reason, len(reason_at))
         kernel_at = {key: at for at, key in enumerate(self.kernels)}
         width = len(self.metrics)
-        part = Profile(
+        return Profile(
             distiller=distiller,
             report_name=name,
             report_sha256=sha256,
@@ -186,4 +185,3 @@ class Gathering:
             modules=tuple(Module(sha256=key, elf=bytes(source.elf)) for key, source in self.modules.items()),
             notes=tuple(self.notes),
         )
-        return merge([part])

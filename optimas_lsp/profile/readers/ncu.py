@@ -42,7 +42,7 @@ ByRole = dict[Role, dict[str, Any]]
 
 
 class Reader:
-    """One report, opened once; :meth:`read` reads one slice of it."""
+    """One report, opened once; :meth:`read` gathers slices of it and :meth:`take` hands them over as one profile."""
 
     def __init__(self, job: Job) -> None:
         """Raises ReportError when the report cannot be read."""
@@ -66,15 +66,12 @@ class Reader:
         """How many results the report holds."""
         return len(self._places)
 
-    def read(
-        self, start: int, stop: int, progress: Callable[[int, bool], None], full: Callable[[], bool]
-    ) -> tuple[Profile, int]:
-        """The profile of results ``start`` to ``stop`` (exclusive), and the result it reached.
+    def read(self, start: int, stop: int, progress: Callable[[int, bool], None], full: Callable[[], bool]) -> int:
+        """Gather results ``start`` to ``stop`` (exclusive); returns the one it stopped before.
 
-        ``progress`` is told (read so far, last?). When ``full`` says so, but not before ``FEWEST`` launches,
-        the rest is left unread.
+        ``progress`` is told (read so far, last?). When ``full`` says so, but not before ``FEWEST`` launches, the rest
+        is left unread.
         """
-        self._all = Gathering()
         self._start = start
         for index in range(start, stop):
             section, at = self._places[index]
@@ -86,13 +83,19 @@ class Reader:
             last = index + 1 == stop or (index + 1 - start >= FEWEST and full())
             progress(index - start + 1, last)
             if last:
-                stop = index + 1
-                break
+                return index + 1
+        return stop
+
+    def take(self) -> Profile | None:
+        """The profile of all that was gathered since the last time, None if that is nothing."""
+        if not self._all.launches and not self._all.notes:
+            return None
         tool = Tool(name="ncu", version=self._container.ncu_version)
         self._all.notes += tool_notes(tool.version)
         job = self._job
         part = self._all.freeze(name=job.name, sha256=job.sha256, size=job.size, tool=tool, distiller=__version__)
-        return part, stop
+        self._all = Gathering()
+        return part
 
     def _sorted(self, index: int, action: Any) -> tuple[dict[str, Any], ByRole, list[float | None]]:
         """Every counter of a launch by name; those with a role of their own by role; the row of plain values.
@@ -205,6 +208,11 @@ class Reader:
             self._all.add_files(dict(action.source_files().items()))
             if source is not None and source.elf:
                 self._all.modules[digest] = source
+        elif index == self._first.get(names.mangled):
+            # Slices may come in any order: another launch may have left resolving to this one.
+            code = self._code(index, action, names, source, base)
+            known.listing.sass.update(code.sass)
+            known.listing.place.update(code.place)
         known.listing.base = base or 0
         return key, known
 
