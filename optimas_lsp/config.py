@@ -168,6 +168,22 @@ class Rewrite(Section):
     """Price of a million output tokens (USD); 0: the built-in table's."""
 
 
+class Guard(Section):
+    """How large a rewrite may be; what it may do is `rewrite.allow`."""
+
+    lines: int = Field(default=250, ge=1)
+    """A rewritten function may have this many lines, or `guard.growth` times as many as before."""
+
+    growth: int = Field(default=8, ge=1)
+    """A rewritten function may have this many times its old lines, however many `guard.lines` allows."""
+
+    characters: int = Field(default=60_000, ge=1)
+    """A rewritten function may have this many characters."""
+
+    functions: int = Field(default=8, ge=1)
+    """One rewrite may change this many functions."""
+
+
 class Settings(Section):
     """All settings of the server and of ``optimas analyze``."""
 
@@ -178,6 +194,7 @@ class Settings(Section):
     code_lens: CodeLens = CodeLens()
     profiles: Profiles = Profiles()
     rewrite: Rewrite = Rewrite()
+    guard: Guard = Guard()
     path_maps: tuple[PathMap, ...] = ()
     """Rules from profiled paths to paths here; the longest matching prefix wins."""
 

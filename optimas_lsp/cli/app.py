@@ -6,7 +6,20 @@ from typing import Annotated
 
 import typer
 
-from optimas_lsp.cli import analyze, compare, demo, distill, docs, doctor, lsp, profile, prompt, schema, version
+from optimas_lsp.cli import (
+    analyze,
+    compare,
+    demo,
+    distill,
+    docs,
+    doctor,
+    guard,
+    lsp,
+    profile,
+    prompt,
+    schema,
+    version,
+)
 from optimas_lsp.cli.failures import SentenceGroup
 
 app = typer.Typer(
@@ -35,6 +48,7 @@ app.command("compare")(compare.compare)
 app.command("demo")(demo.demo)
 app.command("docs", hidden=True)(docs.docs)
 app.command("doctor")(doctor.doctor)
+app.command("guard")(guard.guard)
 app.command("lsp")(lsp.lsp)
 app.command("profile", context_settings={"allow_extra_args": True, "ignore_unknown_options": False})(profile.profile)
 app.command("prompt")(prompt.prompt)

@@ -47,7 +47,7 @@ def docs(
     check: Annotated[bool, typer.Option("--check", help="Write nothing; fail if a page is out of date.")] = False,
 ) -> None:
     """Write the generated documentation pages."""
-    for name, text in pages():
+    for name, text in pages(folder):
         path = folder / name
         if check:
             if not path.is_file() or path.read_text("utf-8") != text:
@@ -58,11 +58,14 @@ def docs(
             typer.echo(str(path))
 
 
-def pages() -> Iterator[tuple[str, str]]:
-    """Path under ``docs/`` and text of every generated page."""
+def pages(folder: Path) -> Iterator[tuple[str, str]]:
+    """Path under ``folder`` and text of every generated page, and of one written by hand around a generated table."""
     from optimas_lsp.insight import knowledge
+    from optimas_lsp.rewrite.guard.manual import with_table
 
     yield "settings.md", settings_page()
+    if (page := folder / "guardrails.md").is_file():
+        yield page.name, with_table(page.read_text("utf-8"), page)
     yield "rules/README.md", knowledge.index()
     for rule in knowledge.rules().values():
         yield f"rules/{rule.name}.md", knowledge.page(rule)

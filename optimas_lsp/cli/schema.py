@@ -58,6 +58,12 @@ def _prompt() -> type[BaseModel]:
     return Prompt
 
 
+def _verdict() -> type[BaseModel]:
+    from optimas_lsp.rewrite.guard.model import Verdict
+
+    return Verdict
+
+
 SCHEMAS: dict[str, tuple[Callable[[], type[BaseModel]], str]] = {
     "profile": (_profile, "optimas.profile/1: the distilled profile, *.optimas.json"),
     "analysis": (_analysis, "optimas.analysis/1: what analyze --format json writes (an array for several reports)"),
@@ -65,6 +71,7 @@ SCHEMAS: dict[str, tuple[Callable[[], type[BaseModel]], str]] = {
     "settings": (_settings, "the editor's settings under 'optimas', and optimas.toml"),
     "prompt": (_prompt, "optimas.prompt/1: what prompt --format json writes"),
     "proposal": (_proposal, "optimas.proposal/1: what a backend answers, and what guard reads"),
+    "verdict": (_verdict, "optimas.verdict/1: what guard --format json writes"),
     "doctor": (_doctor, "optimas.doctor/1: what doctor --format json writes"),
 }
 """Name, model and what the schema is of."""

@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, get_args
 
 from pydantic import ConfigDict, Field
 
+from optimas_lsp.config import AllowanceName as Allowance
+from optimas_lsp.config import Guard
 from optimas_lsp.profile.model import Frozen
+
+__all__ = ["ALLOWANCES", "Allowance", "Limits", "OffendingLine", "RuleVerdict", "Status", "Verdict"]
 
 SCHEMA: Literal["optimas.verdict/1"] = "optimas.verdict/1"
 
 Status = Literal["pass", "fail", "flag", "skipped"]
 """``flag``: no reason to refuse, but the proof has to look at it."""
 
-Allowance = Literal["helpers", "kernels", "globals", "launch-bounds", "fast-math", "volatile", "inline-assembly"]
+ALLOWANCES: tuple[Allowance, ...] = get_args(Allowance)
 """What a user may permit: new device functions, new kernels, new constants at namespace scope, ``__launch_bounds__``
 added or changed, approximate intrinsics, ``volatile``, ``asm``."""
-
-ALLOWANCES: tuple[Allowance, ...] = (
-    "helpers",
-    "kernels",
-    "globals",
-    "launch-bounds",
-    "fast-math",
-    "volatile",
-    "inline-assembly",
-)
 
 
 class Limits(Frozen):
@@ -35,6 +29,16 @@ class Limits(Frozen):
     growth: int = 8
     characters: int = 60_000
     functions: int = 8
+
+    @classmethod
+    def of(cls, settings: Guard) -> Limits:
+        """The limits in the user's settings."""
+        return cls(
+            lines=settings.lines,
+            growth=settings.growth,
+            characters=settings.characters,
+            functions=settings.functions,
+        )
 
 
 class OffendingLine(Frozen):
