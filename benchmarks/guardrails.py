@@ -26,7 +26,7 @@ from typing import Any
 
 from optimas_lsp.rewrite.guardrails import Verdict, examine
 from optimas_lsp.rewrite.locate import locate
-from optimas_lsp.rewrite.project_headers import project_headers
+from optimas_lsp.rewrite.prompt_files import Files
 from optimas_lsp.rewrite.proposal import Change, FunctionText, Proposal
 from optimas_lsp.source.syntax import Syntax, parse
 from optimas_lsp.source.text import SourceText
@@ -99,7 +99,9 @@ def _entry(item: dict[str, Any]) -> Entry:
             )
         )
     proposal = Proposal(functions=tuple(texts), changes=() if item.get("no_changes") else tuple(changes))
-    headers = project_headers(source, text_of(source).text)
+    files = Files([HERE])
+    unit = files.unit(source)
+    headers = () if unit is None else tuple(each.syntax.text.text for each in files.all_included(unit))
     return Entry(
         id=item["id"],
         source=source,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
@@ -9,13 +10,13 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from optimas_lsp.cli import output as output_file
-from optimas_lsp.config import FILE_NAME, Settings, from_toml
 from optimas_lsp.errors import ConfigError, OptimasError, SourceError
 
 if TYPE_CHECKING:
+    from optimas_lsp.cli.rewriting import Program
     from optimas_lsp.rewrite.guard.model import Allowance, Verdict
+    from optimas_lsp.rewrite.prompt_files import Files, Unit
     from optimas_lsp.rewrite.proposal import Proposal
-    from optimas_lsp.source.syntax import Syntax
 
 REFUSED = 1
 
@@ -44,7 +45,7 @@ def guard(
         ),
     ] = None,
     kernel: Annotated[
-        str, typer.Option("--kernel", metavar="REGEX", help="Only kernels of the report whose name this matches.")
+        str, typer.Option("--kernel", metavar="REGEX", help="Only the kernel of the report that this means.")
     ] = "",
     function: Annotated[
         list[str] | None,
@@ -65,34 +66,36 @@ def guard(
     JSON is the schema optimas.verdict/1 (optimas schema verdict). Without --profile the existence of cited evidence is
     not checked, and without --function every kernel and device function may change, with --profile those it measured.
     """
+    from optimas_lsp.cli.rewriting import Program
     from optimas_lsp.rewrite.guard.model import Limits
     from optimas_lsp.rewrite.guardrails import examine
-    from optimas_lsp.rewrite.project_headers import project_headers
-    from optimas_lsp.source.syntax import language_of, parse
-    from optimas_lsp.source.text import SourceText, decode
+    from optimas_lsp.rewrite.prompt_files import Files
 
     if output is not None:
         output_file.check(output, [original, proposal, *([profile] if profile else [])])
-    text = SourceText.of(decode(_bytes(original)).text)
-    if language_of(original) == "python":
-        raise SourceError("the guardrails read CUDA only", where=original, remedy="have a person look at this rewrite")
+    program = Program.of(original)
+    files = Files([program.folder])
+    unit = files.unit(program.source)
+    if unit is None or unit.syntax.language != "cuda":
+        raise SourceError(
+            "the guardrails read CUDA sources only", where=original, remedy="have a person look at this rewrite"
+        )
     proposed = _proposal(proposal)
-    settings = _settings(original)
-    syntax = parse(text, "cuda")
     evidence: frozenset[str] | None = None
     allowed: list[str] | None = function
     if profile is not None:
-        evidence, kernels = _measured(profile, kernel, original, syntax)
-        allowed = kernels if function is None else function
+        evidence, measured = _measured(profile, kernel, program, files, unit)
+        allowed = measured if function is None else function
+    settings = program.settings
     verdict = examine(
-        text,
+        unit.syntax.text,
         proposed,
-        syntax=syntax,
+        syntax=unit.syntax,
         allowed=allowed,
         evidence=evidence,
         allow=(*settings.rewrite.allow, *_allowances(allow or [])),
         limits=Limits.of(settings.guard),
-        headers=project_headers(original, text.text),
+        headers=[header.syntax.text.text for header in files.all_included(unit)],
     )
     shown = verdict.model_dump_json(indent=2) + "\n" if format_ is Format.json else as_text(verdict)
     output_file.emit(shown, output)
@@ -134,11 +137,6 @@ def _proposal(path: Path) -> Proposal:
     return found
 
 
-def _settings(original: Path) -> Settings:
-    file = original.absolute().parent / FILE_NAME
-    return from_toml(file) if file.is_file() else Settings()
-
-
 def _allowances(chosen: list[str]) -> list[Allowance]:
     from optimas_lsp.rewrite.guard.model import ALLOWANCES
 
@@ -150,20 +148,34 @@ def _allowances(chosen: list[str]) -> list[Allowance]:
     return cast("list[Allowance]", chosen)
 
 
-def _measured(profile: Path, kernel: str, original: Path, syntax: Syntax) -> tuple[frozenset[str], list[str]]:
-    """The ids of all evidence in the report, and the functions of the file that its kernels reach."""
-    from optimas_lsp.cli.reading import Reader
-    from optimas_lsp.rewrite.reach import reached
+def _measured(
+    report: Path, pattern: str, program: Program, files: Files, unit: Unit
+) -> tuple[frozenset[str], list[str]]:
+    """The ids of the evidence in the report, and the functions of the file that its kernels reach.
 
-    reader = Reader.of(sources=[original.absolute().parent], kernel=kernel, keep_all=True)
-    analysis = reader.read(profile).analysis
-    found = [match for each in analysis.kernels if (match := syntax.kernel(each.name, each.mangled)) is not None]
-    if not found:
-        names = ", ".join(sorted({each.base_name for each in analysis.kernels})) or "none"
+    With a pattern: of the one kernel that it means, as a prompt for it names them.
+    """
+    from optimas_lsp.rewrite.prompt_marks import Marks
+    from optimas_lsp.rewrite.prompt_reach import reach
+
+    if pattern:
+        subject = program.subject(report, pattern)
+        profile, kernels = subject.profile, (subject.kernel,)
+    else:
+        reading = replace(program.reader, keep_all=True).read(report)
+        profile, kernels = reading.profile, reading.analysis.kernels
+    marks = Marks(profile, files)
+    ids = {evidence.id for kernel in kernels for evidence in kernel.evidence}
+    functions: list[str] = []
+    for kernel in kernels:
+        found = unit.syntax.kernel(kernel.name, kernel.mangled)
+        if found is not None:
+            functions += [each.shown_name for each in reach(unit, found, kernel, marks).changeable]
+    if not functions:
+        names = ", ".join(sorted({each.base_name for each in kernels})) or "none"
         raise SourceError(
             "none of the report's kernels is defined in this file",
-            where=original,
+            where=unit.path,
             remedy=f"give the file that defines one of: {names}",
         )
-    ids = frozenset(evidence.id for each in analysis.kernels for evidence in each.evidence)
-    return ids, [function.shown_name for function in reached(syntax, found)]
+    return frozenset(ids), functions

@@ -120,8 +120,8 @@ def test_no_proposal_is_status_2_and_a_sentence(tmp_path: Path, answer: str, wor
 
 def test_bad_input_is_status_2_and_a_sentence(tmp_path: Path) -> None:
     for options, source, words in (
-        ((), tmp_path / "missing.cu", "cannot be read"),
-        ((), ROOT / "samples" / "softmax_triton" / "softmax_triton.py", "CUDA only"),
+        ((), tmp_path / "missing.cu", "there is no such file"),
+        ((), ROOT / "samples" / "softmax_triton" / "softmax_triton.py", "CUDA sources only"),
         (("--allow", "everything"), SAMPLE, "no such permission"),
         (("--profile", str(REPORT)), ROOT / "samples" / "stencil" / "stencil.cu", "none of the report's kernels"),
         (("--profile", str(SAMPLE)), SAMPLE, "accuracy.cu"),
