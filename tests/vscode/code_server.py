@@ -36,13 +36,14 @@ def browser() -> str | None:
     )
 
 
-def package(into: Path) -> Path:
-    """The extension packaged into ``into``; its Node packages are installed first when they are absent."""
+def package(into: Path, *, server: bool = False) -> Path:
+    """The extension packaged into ``into``, with the server's wheel if ``server``; fetches Node packages if absent."""
     if not (CLIENT / "node_modules").is_dir():
         subprocess.run(
             ["npm", "ci", "--no-audit", "--no-fund", "--loglevel=error"], cwd=CLIENT, check=True, timeout=300
         )
-    subprocess.run(["npm", "run", "--silent", "package", "--", "--no-server"], cwd=CLIENT, check=True, timeout=120)
+    make = ["npm", "run", "--silent", "package", "--", *([] if server else ["--no-server"])]
+    subprocess.run(make, cwd=CLIENT, check=True, timeout=240, env={**os.environ, "PYTHON": sys.executable})
     made = max(CLIENT.glob("*.vsix"), key=lambda path: path.stat().st_mtime)
     return Path(shutil.copy(made, into))
 
@@ -84,18 +85,22 @@ class Editor:
 
 @contextmanager
 def editor(
-    folder: Path, settings: dict[str, Any] | None = None, *, restricted: bool = False, checkout: bool = True
+    folder: Path,
+    settings: dict[str, Any] | None = None,
+    *,
+    restricted: bool = False,
+    checkout: bool = True,
+    wheel: bool = False,
 ) -> Iterator[Editor]:
     """A code-server in ``folder`` with the packaged extension and, with ``checkout``, the server of this checkout.
 
+    With ``wheel`` the package carries the server's wheel, as a released one does.
     With ``restricted`` a folder is untrusted until someone trusts it, as VS Code does; otherwise all are trusted.
     """
     cache = installed()
     assert cache is not None
     data, extensions = folder / "data", folder / "extensions"
-    (data / "User").mkdir(parents=True)
     chosen = {
-        "optimas.python": sys.executable,
         "workbench.startupEditor": "none",
         "workbench.tips.enabled": False,
         "editor.minimap.enabled": False,
@@ -104,7 +109,11 @@ def editor(
         "telemetry.telemetryLevel": "off",
         **(settings or {}),
     }
-    (data / "User" / "settings.json").write_text(json.dumps(chosen), "utf-8")
+    # A path of this machine is a setting of the machine: code-server is a remote, which ignores it among the user's.
+    machine = {"optimas.python": chosen.pop("optimas.python", sys.executable)}
+    for place, values in (("User", chosen), ("Machine", machine)):
+        (data / place).mkdir(parents=True)
+        (data / place / "settings.json").write_text(json.dumps(values), "utf-8")
     environment = {
         **os.environ,
         "PYTHONPATH": str(ROOT) if checkout else "",
@@ -115,7 +124,7 @@ def editor(
     program = str(cache / "node_modules" / ".bin" / "code-server")
     trust = [] if restricted else ["--disable-workspace-trust"]
     places = ["--user-data-dir", str(data), "--extensions-dir", str(extensions)]
-    install = [program, *places, "--install-extension", str(package(folder))]
+    install = [program, *places, "--install-extension", str(package(folder, server=wheel))]
     subprocess.run(install, env=environment, check=True, timeout=60, capture_output=True)
     port = _free_port()
     quiet = ["--auth", "none", "--disable-telemetry", "--disable-update-check", "--disable-getting-started-override"]

@@ -263,6 +263,27 @@ const scenarios = {
     return seen;
   },
 
+  /** From a Python without the server to findings on the lines: one button, one question, a terminal. */
+  async repair(window, { file, line, button }) {
+    await window.open(task.workspace);
+    const toast = window.page.locator(".notification-toast", { hasText: /not installed/ }).first();
+    await toast.waitFor({ timeout: 60_000 });
+    await toast.locator(".monaco-button", { hasText: button }).click();
+    const dialog = window.page.locator(".monaco-dialog-box");
+    await dialog.waitFor();
+    const question = await dialog.innerText();
+    await window.shot("question");
+    await dialog.locator(".monaco-button", { hasText: "Run" }).click();
+    await window.page.locator(".terminal-wrapper").first().waitFor();
+    await window.shot("terminal");
+    await window.waitForStatus(/hot/, 400_000);
+    await window.shot("repaired");
+    await window.openFile(file);
+    await window.goToLine(line);
+    await window.squiggle();
+    return { question, status: await window.status() };
+  },
+
   /** Only whether findings show: for folders that are not trusted, have several roots, and so on. */
   async glance(window, { file, line }) {
     await window.open(task.workspace);

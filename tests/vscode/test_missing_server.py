@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.vscode.code_server import editor, installed
+from tests.vscode.code_server import ROOT, editor, installed
 
 pytestmark = [
     pytest.mark.full,
@@ -49,3 +49,17 @@ def test_a_python_that_does_not_exist_is_named_with_its_origin(tmp_path: Path) -
         seen = running.drive("broken", workspace, tmp_path / "shots", pattern="does not run")
     assert absent in seen["toast"]
     assert "from the setting optimas.python" in seen["toast"]
+
+
+@pytest.mark.timeout(600)
+def test_the_button_installs_the_server_that_came_with_the_extension_and_findings_appear(tmp_path: Path) -> None:
+    python = tmp_path / "own" / "bin" / "python"
+    venv.create(tmp_path / "own", with_pip=True)
+    workspace = tmp_path / "adjacent"
+    shutil.copytree(ROOT / "samples" / "adjacent", workspace)
+    with editor(tmp_path / "editor", {"optimas.python": str(python)}, checkout=False, wheel=True) as running:
+        seen = running.drive(
+            "repair", workspace, tmp_path / "shots", timeout=500, file="adjacent.cu", line=30, button="Install"
+        )
+    assert ".whl" in seen["question"]
+    assert "hot" in seen["status"]

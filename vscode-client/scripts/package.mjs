@@ -22,9 +22,9 @@ rmSync(wheels, { recursive: true, force: true });
 if (!process.argv.includes("--no-server")) {
   mkdirSync(wheels);
   const wheel = ["-m", "pip", "wheel", "--quiet", "--disable-pip-version-check", "--no-deps", "--wheel-dir", wheels];
-  // Without build isolation nothing is fetched, if hatchling is there; with it pip fetches hatchling.
-  const built = run(python, [...wheel, "--no-build-isolation", ".."]) || run(python, [...wheel, ".."]);
-  if (!built) {
+  // With hatchling in place nothing is fetched; without it pip fetches one for the build.
+  const offline = spawnSync(python, ["-c", "import hatchling"], { stdio: "ignore" }).status === 0;
+  if (!run(python, [...wheel, ...(offline ? ["--no-build-isolation"] : []), ".."])) {
     stop(`the server's wheel could not be built with ${python}; install hatchling there, or pass --no-server`);
   }
 }
