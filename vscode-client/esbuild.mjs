@@ -1,4 +1,4 @@
-// Bundles the extension into out/extension.js and the licences of what it bundles into out/THIRD_PARTY.txt;
+// Bundles the extension into out/extension.js and out/client.js, and the licences of what it bundles into out/THIRD_PARTY.txt;
 // --watch rebuilds on change.
 import { existsSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -6,13 +6,13 @@ import { context } from "esbuild";
 
 const watch = process.argv.includes("--watch");
 const build = await context({
-  entryPoints: ["src/extension.ts"],
-  outfile: "out/extension.js",
+  entryPoints: ["src/extension.ts", "src/client.ts"],
+  outdir: "out",
   bundle: true,
   platform: "node",
   format: "cjs",
   target: "node20",
-  external: ["vscode"],
+  external: ["vscode", "./client.js"],
   minify: !watch,
   sourcemap: watch,
   metafile: true,

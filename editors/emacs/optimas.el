@@ -22,14 +22,16 @@
   "Findings, costliest first; RET goes to the line.")
 
 (defun optimas--findings (hotspots)
-  "The findings of HOTSPOTS (schema optimas.hotspots/1) that have a line, as (COST . TEXT), costliest first."
+  "The findings of HOTSPOTS (schema optimas.hotspots/1) that have a line, as (KEY . TEXT).
+What is worth changing comes first, then the rest, each by what it costs."
   (let (found)
     (seq-doseq (report (plist-get hotspots :reports))
       (when (eq (plist-get report :shown) t)
         (seq-doseq (kernel (plist-get report :kernels))
           (seq-doseq (finding (plist-get kernel :findings))
             (when-let ((place (plist-get finding :place)))
-              (push (cons (* (or (plist-get kernel :share) 0) (plist-get finding :share))
+              (push (cons (+ (pcase (plist-get finding :level) ("act" 2) ("hot" 1) (_ 0))
+                             (* 0.5 (or (plist-get kernel :share) 0) (plist-get finding :share)))
                           (format "%s:%d: %.1f %% of %s: %s"
                                   (eglot--uri-to-path (plist-get place :uri))
                                   (1+ (plist-get place :line))

@@ -64,5 +64,5 @@ def test_emacs_shows_findings_the_hover_and_the_hotspots(tmp_path: Path) -> None
     assert "samples" in seen["hover"]
     lines = [line for line in seen["hotspots"].splitlines() if line.startswith(str(folder))]
     shares = [float(line.split(": ", 1)[1].split(" %", 1)[0]) for line in lines]
-    assert shares
-    assert shares == sorted(shares, reverse=True)
+    assert len(shares) > 2
+    assert shares[1:] == sorted(shares[1:], reverse=True), "after the one finding worth changing the costliest first"

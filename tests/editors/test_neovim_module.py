@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -81,8 +82,12 @@ def test_hotspots_fill_the_quickfix_list_and_heat_the_sign_column(nvim: str, wor
     seen = _run(nvim, workspace, tmp_path)
     source = (workspace / "accuracy.cu").read_text("utf-8").splitlines()
 
-    shares = [float(item["text"].split(" %", 1)[0]) for item in seen["quickfix"]]
-    assert shares == sorted(shares, reverse=True), "one kernel: the costliest finding comes first"
+    kinds = [item["type"] for item in seen["quickfix"]]
+    assert kinds == sorted(kinds, key="WIN".index), "what is worth changing comes first"
+    for kind in "WI":
+        mine = [item["text"] for item in seen["quickfix"] if item["type"] == kind]
+        shares = [float(text.split(" %", 1)[0]) for text in mine if re.match(r"[\d.]+ %", text)]
+        assert shares == sorted(shares, reverse=True), "the costliest first"
     assert seen["title"] == "Optimas hotspots"
     assert all(source[item["line"] - 1].strip() for item in seen["quickfix"] if item["file"].endswith("accuracy.cu"))
     assert seen["window"].endswith("accuracy.cu"), "the cursor stays in the source"

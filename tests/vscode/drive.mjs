@@ -85,6 +85,16 @@ class Window {
     return { text: await all.innerText(), tables: await all.locator("table").count(), rows: await all.locator("table tr").count() };
   }
 
+  /** Drags the lower border of the hover, as a person may, to see more of it. */
+  async enlargeHover(pixels) {
+    const box = await this.page.locator(".monaco-resizable-hover").first().boundingBox();
+    const [x, y] = [box.x + box.width / 2, box.y + box.height - 1];
+    await this.page.mouse.move(x, y);
+    await this.page.mouse.down();
+    await this.page.mouse.move(x, y + pixels, { steps: 8 });
+    await this.page.mouse.up();
+  }
+
   async status() {
     return (await this.page.locator("#optimas-lsp\\.optimas\\.optimas\\.status").textContent()) ?? "";
   }
@@ -99,7 +109,7 @@ class Window {
   heat() {
     return this.page.evaluate(() => {
       const counts = {};
-      for (const mark of document.querySelectorAll(".monaco-editor .glyph-margin-widgets .codicon, .monaco-editor .glyph-margin-widgets div, .monaco-editor .cgmr")) {
+      for (const mark of document.querySelectorAll(".monaco-editor .glyph-margin-widgets div, .monaco-editor .cgmr")) {
         const found = /heat(\d)\.svg/.exec(getComputedStyle(mark).backgroundImage);
         if (found) {
           counts[found[1]] = (counts[found[1]] ?? 0) + 1;
@@ -107,6 +117,10 @@ class Window {
       }
       return counts;
     });
+  }
+
+  async heatCount() {
+    return Object.values(await this.heat()).reduce((sum, count) => sum + count, 0);
   }
 
   heatSoon(present) {
@@ -143,6 +157,11 @@ class Window {
     return this.page.screenshot({ path: join(task.shots, `${name}.png`) });
   }
 }
+
+const HEAT_COUNT_IS = (wanted) => {
+  const marks = [...document.querySelectorAll(".monaco-editor .glyph-margin-widgets div, .monaco-editor .cgmr")];
+  return marks.filter((mark) => /heat\d\.svg/.test(getComputedStyle(mark).backgroundImage)).length === wanted;
+};
 
 const scenarios = {
   /** A folder with a profile: what shows on a file of a kernel, and on the line that costs most, wherever that is. */
@@ -188,12 +207,13 @@ const scenarios = {
   },
 
   /** The picture of the manual: the tree, the kernel, and the line that costs most with its hover. */
-  async picture(window, { file, line, top }) {
+  async picture(window, { file, line, top, taller }) {
     await window.open(task.workspace);
     await window.openFile(file);
     await window.waitForStatus(/hot/);
     await window.page.locator('.activitybar [aria-label^="Optimas"]').first().click();
     await window.tree();
+    await window.page.mouse.move(600, 3); // away from what shows a tooltip
     await window.openFile(file);
     await window.goToLine(line);
     await window.heatSoon(true);
@@ -206,8 +226,8 @@ const scenarios = {
     await window.page.locator(".monaco-editor .squiggly-warning").first().waitFor({ state: "attached" });
     await window.page.keyboard.press("Home");
     await window.heatSoon(true);
-    await window.page.mouse.move(600, 3); // away from what shows a tooltip
     await window.hover();
+    await window.enlargeHover(taller);
     await window.shot("picture");
     return {};
   },
@@ -228,11 +248,13 @@ const scenarios = {
     seen.moved = (await window.hover()).text;
     await window.page.keyboard.press("Escape");
     await window.shot("moved");
-    // The text of the line itself changes: what was measured on it no longer holds.
+    // The text of the line itself changes: what was measured on it no longer holds, neither finding nor heat.
+    await window.heatSoon(true);
+    const before = await window.heatCount();
     await window.page.keyboard.press("End");
     await window.page.keyboard.type(" // changed");
     await window.page.locator(".monaco-editor .squiggly-warning").first().waitFor({ state: "detached" });
-    await window.heatSoon(false);
+    await window.page.waitForFunction(HEAT_COUNT_IS, before - 1);
     await window.shot("changed");
     await window.page.keyboard.press("Control+Z");
     return seen;

@@ -36,7 +36,7 @@ def _copy(sample: str, into: Path, *names: str) -> Path:
 
 
 def _findings(folder: Path) -> list[tuple[str, int, str]]:
-    """File, line and level of every finding of the folder's report by the command line, costliest first."""
+    """File, line and level of every finding of the folder's report by the command line, in the order of the tree."""
     (report,) = folder.glob("profile.ncu-rep*")
     command = "import sys; from optimas_lsp.cli import main; sys.exit(main())"
     ran = subprocess.run(
@@ -47,14 +47,15 @@ def _findings(folder: Path) -> list[tuple[str, int, str]]:
         timeout=120,
         check=True,
     )
-    found: list[tuple[float, str, int, str]] = []
+    found: list[tuple[int, float, str, int, str]] = []
     for kernel in json.loads(ran.stdout)["kernels"]:
         for evidence in kernel["evidence"]:
             place = evidence["shown"] or evidence["location"]
             if place and place["path"]:
                 cost = kernel["share"] * evidence["share"]
-                found.append((-cost, Path(place["path"]).name, place["line"], evidence["level"]))
-    return [(file, line, level) for _, file, line, level in sorted(found)]
+                rank = ("act", "hot", "note").index(evidence["level"])
+                found.append((rank, -cost, Path(place["path"]).name, place["line"], evidence["level"]))
+    return [(file, line, level) for _, _, file, line, level in sorted(found, key=lambda each: each[:2])]
 
 
 @pytest.fixture(scope="module")
@@ -116,14 +117,15 @@ def test_the_kernel_has_a_code_lens_with_its_share_of_gpu_time(seen: dict[str, A
     assert any("GPU time" in text for text in seen["lens"])
 
 
-def test_the_tree_lists_kernels_with_their_findings_costliest_first(seen: dict[str, Any]) -> None:
+def test_the_tree_lists_kernels_with_their_findings_what_to_change_first_then_by_cost(
+    seen: dict[str, Any], folder: Path
+) -> None:
     assert any(row.startswith("accuracy_kernel") for row in seen["tree"])
-    shares = [float(found[1]) for row in seen["tree"] if (found := re.match(r"([\d.]+) % line", row))]
-    assert shares
-    assert shares == sorted(shares, reverse=True)
+    lines = [int(found[1]) for row in seen["tree"] if (found := re.match(r"[\d.]+ % line (\d+) ", row))]
+    assert lines == [line for _, line, _ in _findings(folder)][: len(lines)]
 
 
-def test_a_click_in_the_tree_goes_to_the_costliest_line(seen: dict[str, Any], top: dict[str, Any]) -> None:
+def test_a_click_in_the_tree_goes_to_the_line_it_names(seen: dict[str, Any], top: dict[str, Any]) -> None:
     assert f"line {top['line']} " in seen["clicked"]
     assert seen["clicked"].endswith(top["file"])
     assert seen["arrived"] == top["line"]
@@ -153,7 +155,9 @@ def test_the_extension_activates_in_under_200_ms_by_vs_codes_own_account(
 def test_findings_move_with_their_text_and_leave_when_it_changes(
     running: Editor, folder: Path, top: dict[str, Any], tmp_path: Path
 ) -> None:
-    seen = running.drive("edits", folder, tmp_path / "shots", **top)
+    own = tmp_path / "own"
+    shutil.copytree(folder, own)  # the editor saves by itself
+    seen = running.drive("edits", own, tmp_path / "shots", **top)
     assert "samples" in seen["moved"]
 
 
@@ -189,11 +193,12 @@ def test_the_walkthrough_has_its_four_steps(running: Editor, folder: Path, tmp_p
 
 
 def test_the_pictures_of_the_manual_can_be_taken_again(running: Editor, folder: Path, tmp_path: Path) -> None:
-    sizes = {"accuracy": {"width": 1500, "height": 800}, "adjacent": {"width": 1240, "height": 800}}
-    for sample, size in sizes.items():
+    size = {"width": 1240, "height": 800}
+    for sample in ("accuracy", "adjacent"):
         place = folder if sample == "accuracy" else _copy("adjacent", tmp_path, "adjacent.cu")
         top = _top(place)
         shots = tmp_path / f"{sample}-shots"
         line = _inside(place, f"{sample}.cu")
-        running.drive("picture", place, shots, file=f"{sample}.cu", line=line, top=top, viewport=size)
+        options = {"file": f"{sample}.cu", "line": line, "top": top, "taller": 80, "viewport": size}
+        running.drive("picture", place, shots, **options)
         assert 20_000 < (shots / "picture.png").stat().st_size < 400_000

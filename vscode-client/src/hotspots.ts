@@ -8,9 +8,9 @@ type Node =
   | { readonly kind: "finding"; readonly kernel: Kernel; readonly finding: Finding };
 
 const LEVELS = {
-  act: { icon: "warning", color: "list.warningForeground", words: "worth changing" },
-  hot: { icon: "info", color: "charts.blue", words: "where time goes" },
-  note: { icon: "circle-small", color: "descriptionForeground", words: "note" },
+  act: { rank: 0, icon: "warning", color: "list.warningForeground", words: "worth changing" },
+  hot: { rank: 1, icon: "info", color: "charts.blue", words: "where time goes" },
+  note: { rank: 2, icon: "circle-small", color: "descriptionForeground", words: "note" },
 } as const;
 
 export class HotspotsTree implements vscode.TreeDataProvider<Node> {
@@ -69,10 +69,10 @@ export class HotspotsTree implements vscode.TreeDataProvider<Node> {
     const items = shown
       .flatMap((report) => report.kernels)
       .flatMap((kernel) => byCost(kernel).map((finding) => ({ kernel, finding })))
-      .sort((a, b) => cost(b.kernel, b.finding) - cost(a.kernel, a.finding))
+      .sort((a, b) => rank(a.finding) - rank(b.finding) || cost(b.kernel, b.finding) - cost(a.kernel, a.finding))
       .map(({ kernel, finding }) => ({
-        label: `$(${LEVELS[finding.level].icon}) ${finding.where}  ${finding.rule}`,
-        description: finding.where === "" ? kernel.baseName : `${percent(finding.share)} of ${kernel.baseName}`,
+        label: `$(${LEVELS[finding.level].icon}) ${finding.where}  ${what(finding)}`,
+        description: finding.share === 0 ? kernel.baseName : `${percent(finding.share)} of ${kernel.baseName}`,
         detail: finding.text,
         place: finding.place,
       }));
@@ -99,8 +99,18 @@ function kernelsOf(report: Report): Node[] {
     .map((kernel) => ({ kind: "kernel", report, kernel }));
 }
 
+/** What is worth changing first, then the rest, each by its share. */
 function byCost(kernel: Kernel): Finding[] {
-  return [...kernel.findings].sort((a, b) => b.share - a.share);
+  return [...kernel.findings].sort((a, b) => rank(a) - rank(b) || b.share - a.share);
+}
+
+function rank(finding: Finding): number {
+  return LEVELS[finding.level].rank;
+}
+
+/** The reason, and whether this line waits for it or makes others wait. */
+function what(finding: Finding): string {
+  return finding.id.startsWith("BL-") ? `causes ${finding.rule}` : finding.rule;
 }
 
 function cost(kernel: Kernel, finding: Finding): number {
@@ -143,10 +153,10 @@ function kernelItem(kernel: Kernel): vscode.TreeItem {
 
 function findingItem(finding: Finding): vscode.TreeItem {
   // What belongs to the kernel as a whole has no share of its samples.
-  const share = finding.where === "" ? "" : percent(finding.share);
+  const share = finding.share === 0 ? "" : percent(finding.share);
   // The number of the line stands in front of the reason, because a narrow side bar cuts the end off.
   const [, file = "the whole kernel", line] = /^(.*):(\d+)$/.exec(finding.where) ?? [];
-  const parts = [share, line === undefined ? "" : `line ${line}`, finding.rule];
+  const parts = [share, line === undefined ? "" : `line ${line}`, what(finding)];
   const item = new vscode.TreeItem(parts.filter((part) => part !== "").join("  "));
   const { icon, color, words } = LEVELS[finding.level];
   const lost = finding.place === null && finding.where !== "";
@@ -159,7 +169,7 @@ function findingItem(finding: Finding): vscode.TreeItem {
   ]);
   item.iconPath = new vscode.ThemeIcon(icon, new vscode.ThemeColor(color));
   item.contextValue = "finding";
-  item.accessibilityInformation = { label: [`${words}: ${finding.rule}`, share, finding.where].filter((part) => part !== "").join(", ") };
+  item.accessibilityInformation = { label: [`${words}: ${what(finding)}`, share, finding.where].filter((part) => part !== "").join(", ") };
   go(item, finding.place);
   return item;
 }

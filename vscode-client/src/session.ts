@@ -62,8 +62,7 @@ export class Session implements vscode.Disposable {
       args: ["-m", "optimas_lsp"],
       options: { cwd: home, env: environment() },
     };
-    // Loaded here, not at activation: it is nine tenths of this extension's code.
-    const { LanguageClient, State } = await import("vscode-languageclient/node");
+    const { LanguageClient, State } = await import("./client.js");
     const client = new LanguageClient("optimas", "Optimas", server, this.options());
     client.onNotification(HOTSPOTS_CHANGED, () => {
       this.refreshSoon();

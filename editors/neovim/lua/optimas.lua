@@ -81,7 +81,7 @@ local function percent(share)
   return string.format(number < 9.95 and '%.1f %%' or '%.0f %%', number)
 end
 
----Findings of the shown reports as quickfix items, costliest first.
+---Findings of the shown reports as quickfix items: what is worth changing first, then the rest, each by cost.
 ---@param answer table optimas.hotspots/1
 ---@return table[]
 function M.items(answer)
@@ -92,25 +92,30 @@ function M.items(answer)
         local place = value(finding.place)
         if place then
           table.insert(items, {
+            rank = ({ act = 1, hot = 2, note = 3 })[finding.level],
             cost = (value(kernel.share) or 0) * finding.share,
             filename = vim.uri_to_fname(place.uri),
             lnum = place.line + 1,
             col = place.character + 1,
             type = ({ act = 'W', hot = 'I', note = 'N' })[finding.level],
-            text = string.format('%s of %s: %s', percent(finding.share), kernel.baseName, finding.text),
+            text = finding.share > 0 and string.format('%s of %s: %s', percent(finding.share), kernel.baseName, finding.text)
+              or string.format('%s: %s', kernel.baseName, finding.text),
           })
         end
       end
     end
   end
   table.sort(items, function(a, b)
+    if a.rank ~= b.rank then
+      return a.rank < b.rank
+    end
     if a.cost ~= b.cost then
       return a.cost > b.cost
     end
     return a.lnum < b.lnum
   end)
   for _, item in ipairs(items) do
-    item.cost = nil
+    item.rank, item.cost = nil, nil
   end
   return items
 end
