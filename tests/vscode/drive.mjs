@@ -85,14 +85,14 @@ class Window {
     return { text: await all.innerText(), tables: await all.locator("table").count(), rows: await all.locator("table tr").count() };
   }
 
-  /** Drags the lower border of the hover, as a person may, to see more of it. */
-  async enlargeHover(pixels) {
-    const box = await this.page.locator(".monaco-resizable-hover").first().boundingBox();
-    const [x, y] = [box.x + box.width / 2, box.y + box.height - 1];
-    await this.page.mouse.move(x, y);
-    await this.page.mouse.down();
-    await this.page.mouse.move(x, y + pixels, { steps: 8 });
-    await this.page.mouse.up();
+  /** Puts the keyboard into the hover and scrolls it down by some lines. */
+  async scrollHover(lines) {
+    await this.page.keyboard.press("Control+K");
+    await this.page.keyboard.press("Control+I");
+    await this.page.locator(".monaco-hover:focus, .monaco-hover :focus").first().waitFor();
+    for (let line = 0; line < lines; line++) {
+      await this.page.keyboard.press("ArrowDown");
+    }
   }
 
   async status() {
@@ -207,7 +207,7 @@ const scenarios = {
   },
 
   /** The picture of the manual: the tree, the kernel, and the line that costs most with its hover. */
-  async picture(window, { file, line, top, taller }) {
+  async picture(window, { file, line, top, scroll }) {
     await window.open(task.workspace);
     await window.openFile(file);
     await window.waitForStatus(/hot/);
@@ -227,7 +227,9 @@ const scenarios = {
     await window.page.keyboard.press("Home");
     await window.heatSoon(true);
     await window.hover();
-    await window.enlargeHover(taller);
+    if (scroll > 0) {
+      await window.scrollHover(scroll);
+    }
     await window.shot("picture");
     return {};
   },
