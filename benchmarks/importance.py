@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import platform
 import sys
-import time
 
 import numpy as np
+from _clock import best_of
 
 from optimas_lsp.insight.importance import Ranking, Search, rank
 
@@ -27,15 +27,13 @@ def main() -> int:
     names = [str(k) for k in range(COUNTERS)]
     best: dict[str, float] = {}
     for refit in ("nnls", "ls"):
-        taken: list[float] = []
-        for _ in range(3):
-            start = time.perf_counter()
-            ranking = rank(names, values, times, Search(members=MEMBERS, refit=refit))
-            taken.append(time.perf_counter() - start)
-            assert isinstance(ranking, Ranking)
-            assert {scored.name for scored in ranking.counters[:5]} == {"3", "100", "400", "555", "700"}
-        best[refit] = min(taken)
-        print(f"importance {refit}: {best[refit]:.2f} s (runs {', '.join(f'{t:.2f}' for t in taken)}) with intervals")
+        search = Search(members=MEMBERS, refit=refit)
+        ranking = rank(names, values, times, search)
+        assert isinstance(ranking, Ranking)
+        assert {scored.name for scored in ranking.counters[:5]} == {"3", "100", "400", "555", "700"}
+        taken = best_of(lambda search=search: rank(names, values, times, search), 3)
+        best[refit] = taken.judged
+        print(f"importance {refit} {taken}, intervals included")
     held = best["nnls"] <= BUDGET_SECONDS
     print(
         f"{MEMBERS} members x {COUNTERS} counters x {OBSERVATIONS} observations on {platform.machine()}: "
