@@ -1,31 +1,35 @@
 """Which embedded machine code a kernel of the report ran, checked instruction by instruction.
 
 A report names a kernel and prints its instructions; a cubin holds sections by the same name, possibly several cubins
-one each (a template instantiated in several translation units). The section whose opcodes and guards equal the printed
-ones is the one that ran; where none does, nothing is concluded.
+one each (a template instantiated in several translation units). The section whose encodings fit the printed
+instructions is the one that ran; where none does, nothing is concluded. The report's own text serves as disassembly;
+only where it leaves out part of the section is the disassembler asked.
 """
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 from optimas_lsp.profile.model import Kernel
 from optimas_lsp.sass import disassembler, lines
+from optimas_lsp.sass.agreement import agreement, is_padding
 from optimas_lsp.sass.cubin import INSTRUCTION_BYTES, LAST_ARCHITECTURE, Cubin, CubinError, Section
 from optimas_lsp.sass.decode import Instruction, Printed, decode, printed
 
-MATCH = 0.99
-"""Share of a kernel's printed instructions whose opcode and guard must equal the decoded ones."""
+MATCH = 0.98
+"""Share of a kernel's printed instructions that must fit the encodings."""
+
+_NOTHING = Printed(None, "NOP", "")
 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
     """The decoded section a kernel ran. ``first`` is the section's instruction at the report's offset 0.
 
-    ``table`` is the section's line table or None; ``why_no_lines`` says why in words. ``printed_by`` tells whether the
-    opcodes come from the disassembler or, where that cannot read the architecture, from the report.
+    ``table`` is the section's line table or None; ``why_no_lines`` says why in words.
     """
 
     section: Section
@@ -34,7 +38,6 @@ class Machine:
     first: int
     table: lines.LineTable | None
     why_no_lines: str
-    printed_by: str
 
 
 def pair(kernel: Kernel, cubins: Sequence[Cubin]) -> Machine:
@@ -63,24 +66,27 @@ def pair(kernel: Kernel, cubins: Sequence[Cubin]) -> Machine:
 def _match(kernel: Kernel, cubin: Cubin, section: Section) -> Machine:
     symbol = next((symbol for symbol in section.symbols if symbol.name == section.name), None)
     first = (symbol.start if symbol is not None else 0) // INSTRUCTION_BYTES
-    reported = _reported(kernel, len(section.code) // INSTRUCTION_BYTES - first)
-    by = "disassembler"
-    try:
-        rows = disassembler.print_section(cubin, section)
-    except CubinError:
-        rows = _from_report(section, reported, first)
-        by = "report"
-    instructions = _decode(rows, section.code, cubin.architecture)
-    agree = sum(
-        instructions[first + index].opcode == row.opcode and instructions[first + index].guard == row.guard
-        for index, row in reported.items()
-    )
-    if agree < MATCH * len(reported):
+    count = len(section.code) // INSTRUCTION_BYTES
+    reported = {first + at: row for at, row in _reported(kernel, count - first).items()}
+    fits = agreement(reported, section, cubin.architecture)
+    if fits < MATCH:
         raise CubinError(
-            f"the machine code in the report is not the code that ran: {agree} of {len(reported)} instructions agree"
+            f"the machine code in the report is not the code that ran: {100 * fits:.0f} % of {len(reported)} "
+            "instructions agree"
         )
+    instructions = _decode(_whole(reported, cubin, section), section.code, cubin.architecture)
     table, why = _lines(cubin, section.name)
-    return Machine(section, cubin.architecture, instructions, first, table, why, by)
+    return Machine(section, cubin.architecture, instructions, first, table, why)
+
+
+def _whole(reported: dict[int, Printed], cubin: Cubin, section: Section) -> tuple[Printed, ...]:
+    """The whole section in print; what nobody could print does nothing."""
+    count = len(section.code) // INSTRUCTION_BYTES
+    unknown = (at for at in range(count) if at not in reported)
+    if not all(is_padding(section.code[at * INSTRUCTION_BYTES : (at + 1) * INSTRUCTION_BYTES]) for at in unknown):
+        with contextlib.suppress(CubinError):
+            return disassembler.print_section(cubin, section)
+    return tuple(reported.get(at, _NOTHING) for at in range(count))
 
 
 def _reported(kernel: Kernel, count: int) -> dict[int, Printed]:
@@ -102,29 +108,6 @@ def _reported(kernel: Kernel, count: int) -> dict[int, Printed]:
 @lru_cache(maxsize=64)
 def _decode(rows: tuple[Printed, ...], code: bytes, architecture: int) -> tuple[Instruction, ...]:
     return decode(rows, code, architecture)
-
-
-def _from_report(section: Section, reported: dict[int, Printed], first: int) -> tuple[Printed, ...]:
-    """The report's own printed instructions as the section's, for architectures the disassembler no longer reads.
-
-    Nothing but the encodings can be checked then: equal opcode bits must come with equal opcodes.
-    """
-    rows = [Printed(None, "NOP", "")] * (len(section.code) // INSTRUCTION_BYTES)
-    opcode_of: dict[int, str] = {}
-    clashes = 0
-    for index, row in reported.items():
-        rows[first + index] = row
-        at = (first + index) * INSTRUCTION_BYTES
-        bits = int.from_bytes(section.code[at : at + 2], "little") & 0x1FF
-        clashes += opcode_of.setdefault(bits, _family(row.opcode)) != _family(row.opcode)
-    if clashes > (1 - MATCH) * len(reported):
-        raise CubinError("the machine code in the report is not the code that ran")
-    return tuple(rows)
-
-
-def _family(opcode: str) -> str:
-    """The base name without the letters that only say which operand form or alias was printed."""
-    return opcode.partition(".")[0].rstrip("0123456789")
 
 
 def _lines(cubin: Cubin, name: str) -> tuple[lines.LineTable | None, str]:
