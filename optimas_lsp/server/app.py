@@ -137,7 +137,7 @@ def _features(server: HardenedServer, core: _Core) -> None:
         return code_lens(core.snapshot, params)
 
     @server.feature(types.TEXT_DOCUMENT_INLAY_HINT, types.InlayHintOptions())
-    def inlay_hints(params: types.InlayHintParams) -> list[types.InlayHint]:
+    def inlay_hints(params: types.InlayHintParams) -> Encoded:
         from optimas_lsp.server.features.inlay_hints import inlay_hints
 
         return inlay_hints(core.snapshot, params)

@@ -40,9 +40,9 @@ def encoded_code_range(text: SourceText, line: int, encoding: Encoding) -> str:
     return _encoded(line - 1, start, end)
 
 
-def line_end(text: SourceText, line: int, encoding: Encoding) -> types.Position:
-    """The position after the last character of ``line`` that is not blank."""
-    return code_range(text, line, encoding).end
+def encoded_line_end(text: SourceText, line: int, encoding: Encoding) -> str:
+    """The position after the last character of ``line`` that is not blank, as JSON."""
+    return f'{{"line":{line - 1},"character":{_written(text.line(line), encoding)[1]}}}'
 
 
 def name_range(text: SourceText, line: int, name: str, encoding: Encoding) -> types.Range:

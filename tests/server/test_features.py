@@ -130,7 +130,8 @@ async def test_a_diagnostic_carries_only_what_the_editor_understands(editor: Edi
 
 async def test_the_hover_of_a_hot_line_explains_the_wait(editor: EditorClient, folder: Path, truth: Analysis) -> None:
     uri = (folder / "derivatives.cuh").as_uri()
-    first = next(each for each in await editor.squiggles(uri) if "_" in each.code)
+    stalls = {each.text: each for kernel in truth.kernels for each in kernel.evidence if each.source == "pc"}
+    first = next(each for each in await editor.squiggles(uri) if each.message in stalls)
     hover = await editor.text_document_hover_async(
         types.HoverParams(types.TextDocumentIdentifier(uri), first.range.start)
     )
@@ -141,8 +142,7 @@ async def test_the_hover_of_a_hot_line_explains_the_wait(editor: EditorClient, f
     assert "█" in text
     assert "± " in text
     assert "of `update`'s" in text
-    evidence = next(each for kernel in truth.kernels for each in kernel.evidence if each.text == first.message)
-    assert evidence.id in text
+    assert stalls[first.message].id in text
 
 
 async def test_the_hover_of_a_kernel_gives_its_facts(editor: EditorClient, folder: Path, truth: Analysis) -> None:
@@ -172,13 +172,8 @@ async def test_a_lens_above_each_kernel_says_what_it_costs(editor: EditorClient,
     for lens in lenses:
         kernel = kernels[lens.command.arguments[1]]
         assert lens.range.start.line + 1 == definition(folder / "stencil.cu", kernel)
-        if lens.command.command == "optimas.openReport":
-            assert lens.command.title == "HTML report"
-            continue
         assert "of GPU time" in lens.command.title
         assert "launch" in lens.command.title
-        assert f"{kernel.roofline.verdict}-bound" in lens.command.title
-        assert f"at most {kernel.roofline.ceiling.speedup:.2f}× left" in lens.command.title
 
 
 async def test_inlay_hints_stand_at_the_ends_of_the_hottest_lines(

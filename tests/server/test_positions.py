@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from lsprotocol import types
 
-from optimas_lsp.server.positions import changes_of, code_range, line_end, line_of, lines_within, name_range
+from optimas_lsp.server.positions import (
+    changes_of,
+    code_range,
+    encoded_code_range,
+    encoded_line_end,
+    line_of,
+    lines_within,
+    name_range,
+)
 from optimas_lsp.source.text import SourceText
 
 TEXT = SourceText.of("\t x = 1;  \n\n  // 𝛼β = é\n__global__ void 𝛼triad(int n)\n   \n")
@@ -20,7 +30,18 @@ def test_a_range_covers_what_is_written_without_indentation(encoding: str, start
 def test_indentation_and_trailing_blanks_stay_outside() -> None:
     found = code_range(TEXT, 1, "utf-16")
     assert (found.start.character, found.end.character) == (2, 8)
-    assert line_end(TEXT, 1, "utf-16") == types.Position(0, 8)
+    assert json.loads(encoded_line_end(TEXT, 1, "utf-16")) == {"line": 0, "character": 8}
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-32"])
+def test_an_encoded_range_is_the_same_range(encoding: str) -> None:
+    for line in range(1, TEXT.line_count + 1):
+        plain = json.loads(encoded_code_range(TEXT, line, encoding))  # type: ignore[arg-type]
+        assert types.Range(types.Position(**plain["start"]), types.Position(**plain["end"])) == code_range(
+            TEXT,
+            line,
+            encoding,  # type: ignore[arg-type]
+        )
 
 
 def test_a_blank_line_is_covered_whole() -> None:

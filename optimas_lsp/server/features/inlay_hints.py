@@ -1,41 +1,54 @@
-"""textDocument/inlayHint: at the end of the hottest lines their share of samples and the main reason."""
+"""textDocument/inlayHint: at the end of the hottest lines their share of samples and the main reason.
+
+Like diagnostics, hints are written as JSON: what an edit does not change once, only positions at each request.
+"""
 
 from __future__ import annotations
 
+import json
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from lsprotocol import types
 
 from optimas_lsp.server import wording
-from optimas_lsp.server.positions import line_end, lines_within
+from optimas_lsp.server.hardening import Encoded
+from optimas_lsp.server.positions import encoded_line_end, lines_within
 from optimas_lsp.server.snapshot import Snapshot
+from optimas_lsp.server.views import FileIndex, Heat
 
 if TYPE_CHECKING:
     from optimas_lsp.insight.evidence import LineHeat
 
 
-def inlay_hints(snapshot: Snapshot, params: types.InlayHintParams) -> list[types.InlayHint]:
+def inlay_hints(snapshot: Snapshot, params: types.InlayHintParams) -> Encoded:
     """Hints within the range that was asked for, of the few hottest lines of the whole file, in order of lines."""
     view = snapshot.view(params.text_document.uri)
     settings = None if view is None else snapshot.settings_for(view.document.path)
     if view is None or settings is None or not settings.inlay_hints.enable:
-        return []
+        return Encoded("[]")
     wanted = lines_within(params.range)
-    hottest: dict[int, LineHeat] = {}
+    labels = _labels(view.index)
+    least, maximum = settings.lines.minimum_share, settings.inlay_hints.maximum_per_file
+    hottest: dict[int, Heat] = {}
     for line, heat in view.heats():
-        if len(hottest) >= settings.inlay_hints.maximum_per_file:
+        if len(hottest) >= maximum:
             break
-        if heat.kernel.hot and heat.heat.share >= settings.lines.minimum_share:
-            hottest.setdefault(line, heat.heat)
-    return [
-        types.InlayHint(
-            position=line_end(view.document.text, line, snapshot.client.encoding),
-            label=label(heat),
-            padding_left=True,
-        )
-        for line, heat in sorted(hottest.items())
+        if heat.kernel.hot and heat.heat.share >= least:
+            hottest.setdefault(line, heat)
+    text, encoding = view.document.text, snapshot.client.encoding
+    hints = (
+        f'{{"position":{encoded_line_end(text, line, encoding)},"label":{labels[heat]},"paddingLeft":true}}'
+        for line, heat in sorted(hottest.items(), key=lambda item: item[0])
         if line in wanted
-    ]
+    )
+    return Encoded(f"[{','.join(hints)}]")
+
+
+@lru_cache(maxsize=32)
+def _labels(index: FileIndex) -> dict[Heat, str]:
+    """The label of every heat as JSON."""
+    return {heat: json.dumps(label(heat.heat)) for heat in index.heats}
 
 
 def label(heat: LineHeat) -> str:
