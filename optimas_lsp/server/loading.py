@@ -61,11 +61,15 @@ class _Batch:
 
 @dataclass(slots=True)
 class Loader:
-    """The open reports and the loads in flight. ``on_change`` is called on the loop after every change."""
+    """The open reports and the loads in flight.
+
+    ``on_change`` is called on the loop after every change, ``on_settled`` when the last of several loads is over.
+    """
 
     editor: Editor
     background: Background
     on_change: Callable[[], None]
+    on_settled: Callable[[], None]
     cache: Path | None = None
     reports: dict[Path, OpenReport] = field(default_factory=dict[Path, OpenReport])
     failures: dict[Path, str] = field(default_factory=dict[Path, str])
@@ -203,3 +207,4 @@ class Loader:
             batch, self._batch = self._batch, _Batch()
             if batch.progress is not None:
                 batch.progress.end(f"{len(self.reports)} open")
+            self.on_settled()

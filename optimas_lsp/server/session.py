@@ -46,7 +46,7 @@ class Session:
     def __init__(self, server: HardenedServer) -> None:
         self.editor = Editor(server)
         self.background = Background()
-        self.loader = Loader(self.editor, self.background, self._reports_changed)
+        self.loader = Loader(self.editor, self.background, self._reports_changed, self._explain_nothing)
         self.snapshot = Snapshot()
         self.ready = asyncio.Event()
         self._published: set[str] = set()
@@ -54,6 +54,7 @@ class Session:
         self._aligning: dict[str, list[Splice]] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
         self._hotspots: asyncio.TimerHandle | None = None
+        self._explained: set[str] = set()
 
     # -- life ---------------------------------------------------------------------------------------------------------
 
@@ -235,6 +236,20 @@ class Session:
             self.snapshot, reports=frozen(self.loader.reports), failures=frozen(self.loader.failures)
         )
         self.look_again()
+
+    def _explain_nothing(self) -> None:
+        """Reports are open and none can show a line: say why, once, instead of leaving the user to wonder."""
+        reports = self.snapshot.reports.values()
+        if not reports or any(report.shows for report in reports):
+            return
+        newest = max(reports, key=lambda report: (report.stamp.modified_ns, str(report.path)))
+        notes = newest.loaded.analysis.notes
+        absent = "none of its source files was found in the open folders; the command optimas.whyMapped says why"
+        reason = notes[0].text if notes and not newest.sampled else absent
+        sentence = f"{newest.path}: nothing can be shown on source lines: {reason}"
+        if sentence not in self._explained:
+            self._explained.add(sentence)
+            self.editor.tell(sentence)
 
     def _hotspots_soon(self) -> None:
         if self.editor.hotspots and self._hotspots is None:

@@ -7,11 +7,11 @@ immutable, so features can answer from them without asking anybody.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from optimas_lsp.server.documents import Document
 from optimas_lsp.server.jobs import FileMatch, Loaded
@@ -37,6 +37,11 @@ class OpenReport:
     def sampled(self) -> bool:
         """Whether it has samples on any line."""
         return any(kernel.lines for kernel in self.loaded.analysis.kernels)
+
+    @property
+    def shows(self) -> bool:
+        """Whether it has samples and any of its files is here."""
+        return self.sampled and any(match.path is not None for match in self.loaded.matches)
 
     def match(self, path: Path) -> FileMatch | None:
         """The profiled file that is ``path`` here (links resolved), the one with embedded source first."""
@@ -64,6 +69,7 @@ class Heat:
 
 
 Placed = TypeVar("Placed", Finding, Heat)
+Made = TypeVar("Made")
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +84,13 @@ class FileIndex:
     findings: tuple[Finding, ...]
     heats: tuple[Heat, ...]
     kernels: tuple[KernelAnalysis, ...]
+    _derived: dict[Hashable, Any] = field(default_factory=dict[Hashable, Any], repr=False)
+
+    def derived(self, key: Hashable, make: Callable[[], Made]) -> Made:
+        """What a feature computes once from this index; kept as long as the index."""
+        if key not in self._derived:
+            self._derived[key] = make()
+        return self._derived[key]
 
     @cached_property
     def findings_at(self) -> dict[int, list[Finding]]:

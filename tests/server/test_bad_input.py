@@ -60,7 +60,8 @@ async def test_a_report_without_sources_here_is_read_and_shows_nothing(
     files = known["reports"][0]["files"]
     assert files
     assert all(each["path"] is None and each["why"] for each in files)
-    assert client.messages == [] or "stencil" in client.messages[0].message
+    assert len(client.messages) == 1
+    assert "none of its source files was found" in client.messages[0].message
 
 
 @pytest.mark.asyncio
@@ -75,6 +76,9 @@ async def test_a_report_without_line_information_says_why_nothing_shows(
     known = await client.settled()
     notes = " ".join(known["reports"][0]["notes"])
     assert "-lineinfo" in notes
+    assert len(client.messages) == 1
+    assert "nothing can be shown" in client.messages[0].message
+    assert "-lineinfo" in client.messages[0].message
 
 
 @pytest.mark.asyncio

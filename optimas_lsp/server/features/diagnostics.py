@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -59,7 +58,8 @@ def published(snapshot: Snapshot, uri: str) -> list[str]:
     settings = None if view is None else snapshot.settings_for(view.document.path)
     if view is None or settings is None or not settings.diagnostics.enable:
         return []
-    still = _still(view.index, snapshot.client, snapshot.rule_pages)
+    index, client, pages = view.index, snapshot.client, snapshot.rule_pages
+    still = index.derived((SOURCE, client, pages), lambda: _still(index, client, pages))
     hints, maximum = settings.diagnostics.hints, settings.diagnostics.maximum_per_file
     text, encoding = view.document.text, snapshot.client.encoding
     diagnostics: list[str] = []
@@ -85,7 +85,6 @@ def document_diagnostic(snapshot: Snapshot, params: types.DocumentDiagnosticPara
     return Encoded(f'{{"kind":"full","items":[{",".join(published(snapshot, params.text_document.uri))}]}}')
 
 
-@lru_cache(maxsize=32)
 def _still(index: FileIndex, client: Client, pages: RulePages) -> dict[Finding, _Still]:
     """By finding what stays when the text moves."""
     return {finding: _of_finding(index, finding, client, pages) for finding in index.findings}

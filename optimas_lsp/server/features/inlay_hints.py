@@ -6,7 +6,6 @@ Like diagnostics, hints are written as JSON: what an edit does not change once, 
 from __future__ import annotations
 
 import json
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from lsprotocol import types
@@ -28,7 +27,8 @@ def inlay_hints(snapshot: Snapshot, params: types.InlayHintParams) -> Encoded:
     if view is None or settings is None or not settings.inlay_hints.enable:
         return Encoded("[]")
     wanted = lines_within(params.range)
-    labels = _labels(view.index)
+    index = view.index
+    labels = index.derived("inlay hints", lambda: _labels(index))
     least, maximum = settings.lines.minimum_share, settings.inlay_hints.maximum_per_file
     hottest: dict[int, Heat] = {}
     for line, heat in view.heats():
@@ -45,7 +45,6 @@ def inlay_hints(snapshot: Snapshot, params: types.InlayHintParams) -> Encoded:
     return Encoded(f"[{','.join(hints)}]")
 
 
-@lru_cache(maxsize=32)
 def _labels(index: FileIndex) -> dict[Heat, str]:
     """The label of every heat as JSON."""
     return {heat: json.dumps(label(heat.heat)) for heat in index.heats}
