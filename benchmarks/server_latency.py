@@ -164,7 +164,7 @@ def talk(name: str, folder: Path, cache: Path, settings: dict[str, Any], client:
         "change_to_findings": timed(ROUNDS, typing),
     }
     shown = len(server.request("textDocument/codeLens", {"textDocument": document}))
-    assert shown == KERNELS, f"{shown} lenses"
+    assert shown >= KERNELS, f"{shown} lenses"
     resident = psutil.Process(server.process.pid).memory_info().rss / 1e6
     server.close()
     figures: Figures = {f"server.{name}.findings": (float(len(hot)), "findings")}

@@ -12,8 +12,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
+from pygls.exceptions import JsonRpcException
 
 from optimas_lsp import __version__
+from optimas_lsp.errors import OptimasError
 from optimas_lsp.server import names
 from optimas_lsp.server.client import resolve
 from optimas_lsp.server.hardening import Encoded, HardenedServer
@@ -163,7 +165,10 @@ def _commands(server: HardenedServer, core: _Core) -> None:
     def command(name: str, choose: Callable[[Actions], Callable[[list[Any]], Awaitable[Any]]]) -> None:
         @server.command(name)
         async def run(*arguments: Any) -> Any:
-            return await choose(core.actions)(list(arguments))
+            try:
+                return await choose(core.actions)(list(arguments))
+            except OptimasError as error:
+                raise JsonRpcException(str(error), code=types.LSPErrorCodes.RequestFailed.value) from error
 
     command(names.SHOW, lambda actions: actions.show)
     command(names.HIDE, lambda actions: actions.hide)

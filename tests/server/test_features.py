@@ -172,8 +172,13 @@ async def test_a_lens_above_each_kernel_says_what_it_costs(editor: EditorClient,
     for lens in lenses:
         kernel = kernels[lens.command.arguments[1]]
         assert lens.range.start.line + 1 == definition(folder / "stencil.cu", kernel)
+        if lens.command.command == "optimas.openReport":
+            assert lens.command.title == "HTML report"
+            continue
         assert "of GPU time" in lens.command.title
         assert "launch" in lens.command.title
+        assert f"{kernel.roofline.verdict}-bound" in lens.command.title
+        assert f"at most {kernel.roofline.ceiling.speedup:.2f}× left" in lens.command.title
 
 
 async def test_inlay_hints_stand_at_the_ends_of_the_hottest_lines(
