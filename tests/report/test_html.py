@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from optimas_lsp.insight.evidence import Analysis
+from optimas_lsp.insight.evidence import Analysis, Location
 from optimas_lsp.profile.model import Profile
 from optimas_lsp.report.html import Subject, render
 from optimas_lsp.report.html.highlight import highlight
@@ -131,6 +131,22 @@ def test_counters_show_their_interval(analysed: Analysed) -> None:
     _, page = page_of(*analysed("sweep/profile.ncu-repz"))
     assert [attributes for attributes in page.all("line") if attributes.get("class") == "whisker"]
     assert "over 16 launches" in page.text
+
+
+def test_a_file_of_20_000_lines_with_700_hot_ones_stays_small(analysed: Analysed) -> None:
+    profile, analysis = analysed("accuracy/profile.ncu-rep")
+    kernel = analysis.kernels[0]
+    text = "".join(f"    out[{n}] = in[{n}] * {n}.0f;  // term {n}\n" for n in range(20_000))
+    files = (profile.files[0].model_copy(update={"path": "/big.cu", "text": text}),)
+    first = kernel.lines[0]
+    lines = tuple(
+        first.model_copy(update={"location": Location(file="/big.cu", line=28 * n + 1), "shown": None, "share": 1e-3})
+        for n in range(700)
+    )
+    big = analysis.model_copy(update={"kernels": (kernel.model_copy(update={"lines": lines, "evidence": ()}),)})
+    html, page = page_of(profile.model_copy(update={"files": files}), big)
+    assert len(html.encode()) < LIMIT_BYTES
+    assert page.stack == []
 
 
 def test_hostile_names_stay_text(hostile: tuple[Profile, Analysis]) -> None:

@@ -22,6 +22,9 @@ ROW = 22
 CONTEXT = 6
 """Lines shown around a sampled one; what lies between is folded away."""
 
+MOST_ROWS = 1200
+"""Rows of one file at most; the lines with the fewest samples are folded away beyond that."""
+
 GUTTER = 76
 MOST_ARCS = 16
 FEWEST_SHARE = 0.02
@@ -115,9 +118,14 @@ class _View:
 
     def _choose(self) -> list[int]:
         """Line numbers in order; 0 − n stands for n folded lines."""
-        wanted = {*self._heat, *self._findings, *(line for arc in self._arcs for line in (arc.cause, arc.waiting))}
+        joined = {line for arc in self._arcs for line in (arc.cause, arc.waiting)}
         last = len(self._code)
-        shown = sorted({n for line in wanted for n in range(line - CONTEXT, line + CONTEXT + 1) if 1 <= n <= last})
+        chosen: set[int] = set()
+        for line in sorted({*self._heat, *self._findings, *joined}, key=self._worth, reverse=True):
+            if len(chosen) >= MOST_ROWS:
+                break
+            chosen |= {n for n in range(line - CONTEXT, line + CONTEXT + 1) if 1 <= n <= last}
+        shown = sorted(chosen)
         rows: list[int] = []
         before = 0
         for line in shown:
@@ -128,6 +136,10 @@ class _View:
         if shown and before < last:
             rows.append(-(last - before))
         return rows
+
+    def _worth(self, line: int) -> tuple[bool, float, int]:
+        """Lines with findings before others, then by samples: what is dropped first where a file has too many rows."""
+        return line in self._findings, sum(heat.share for heat in self._heat.get(line, [])), -line
 
     def markup(self) -> Markup:
         body = [self._row(line) for line in self._rows]
@@ -147,7 +159,7 @@ class _View:
     def _row(self, line: int) -> Markup:
         if line < 0:
             words = "1 line" if line == -1 else f"{-line} lines"
-            cells = [el("td", class_="no"), el("td", class_="pct"), el("td", f"⋯ {words} without samples")]
+            cells = [el("td", class_="no"), el("td", class_="pct"), el("td", f"⋯ {words} with few or no samples")]
             return el("tr", *cells, class_="fold")
         heats = self._heat.get(line, [])
         share = sum(heat.share for heat in heats)
