@@ -12,7 +12,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
@@ -60,9 +60,11 @@ def main() -> int:
 
 
 def _end_with_server(cancel: threading.Event) -> None:
-    """The server keeps our standard input open as long as it wants the answer."""
-    stream: IO[bytes] = sys.stdin.buffer
-    while stream.read(1):
+    """The server keeps our standard input open as long as it wants the answer.
+
+    Read without Python's buffers: their lock, held by this thread, would abort the interpreter at its end.
+    """
+    while os.read(0, 4096):
         pass
     cancel.set()
     os._exit(3)

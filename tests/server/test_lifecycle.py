@@ -16,8 +16,10 @@ from typing import TYPE_CHECKING, Any
 import psutil
 import pytest
 
+from optimas_lsp.config import Settings
 from optimas_lsp.errors import OptimasError
 from optimas_lsp.server.app import serve_tcp
+from optimas_lsp.server.jobs import LoadRequest
 
 if TYPE_CHECKING:
     from tests.server.conftest import Connect
@@ -158,3 +160,38 @@ async def test_no_worker_outlives_its_server(connect: Connect, place: Callable[[
         os.kill(server.pid, signal.SIGKILL)
     _, alive = await asyncio.to_thread(psutil.wait_procs, family, 20)
     assert alive == []
+
+
+def test_a_worker_ends_quietly_after_its_answer(samples: Path, cache: Path) -> None:
+    folder = samples / "stencil"
+    request = LoadRequest(next(folder.glob("profile.ncu-rep*")), Settings().model_dump(mode="json"), (folder,), cache)
+    with subprocess.Popen(
+        [sys.executable, "-m", "optimas_lsp.server.worker"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        assert process.stdin
+        assert process.stdout
+        assert process.stderr
+        process.stdin.write(request.message())
+        process.stdin.flush()  # and stays open: the server still wants the answer
+        kinds = [json.loads(line)["kind"] for line in process.stdout]
+        assert process.wait(60) == 0
+        assert process.stderr.read() == b""
+    assert kinds[-1] == "done"
+    assert {"report", "file", "kernel", "lines", "evidence"} <= set(kinds)
+
+
+def test_a_worker_whose_server_is_gone_ends_at_once(samples: Path, cache: Path) -> None:
+    folder = samples / "stencil"
+    request = LoadRequest(next(folder.glob("profile.ncu-rep*")), Settings().model_dump(mode="json"), (folder,), cache)
+    run = subprocess.run(
+        [sys.executable, "-m", "optimas_lsp.server.worker"],
+        input=request.message(),
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert run.returncode in (0, 3)
+    assert run.stderr == b""
