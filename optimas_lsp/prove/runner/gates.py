@@ -30,6 +30,7 @@ def build(job: Job, record: Record) -> Gate:
     began = time.monotonic()
     logs: list[Path] = []
     for side in ("candidate", "baseline"):
+        _make_output_folders(job.tree(side), job.data["target"]["build"])
         for number, command in enumerate(job.data["target"]["build"]):
             record.event("build", "{}: {}".format(side, " ".join(command)))
             done = process.run(
@@ -60,6 +61,14 @@ def build(job: Job, record: Record) -> Gate:
     sentence = f"both versions build; the same {len(a)} kernels"
     sentence += "; new register spills or stack in " + ", ".join(spilled) if spilled else ""
     return record.finish("build", PASS, sentence, seconds, logs, spills=spilled)
+
+
+def _make_output_folders(tree: Path, commands: list[list[str]]) -> None:
+    """Make the folders that ``-o`` writes into: a snapshot has no build folder, and compilers make none."""
+    for command in commands:
+        for flag, name in zip(command, command[1:]):
+            if flag == "-o" and not Path(name).is_absolute() and ".." not in Path(name).parts:
+                (tree / name).parent.mkdir(parents=True, exist_ok=True)
 
 
 def _entry_points(job: Job, side: str) -> dict[str, Gate] | None:
