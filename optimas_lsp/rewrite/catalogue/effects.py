@@ -99,7 +99,10 @@ class Effects(Names):
         variable = self.one(self.text(node))
         if variable is None or not variable.shared or variable.dims or variable.pointer:
             return False
-        return node.parent is None or node.parent.type not in {"declaration", "init_declarator"}
+        outer = node.parent
+        return outer is None or not (
+            outer.type in {"declaration", "init_declarator"} and outer.child_by_field_name("declarator") == node
+        )
 
     def _access(self, node: Node, root: str, index: tuple[Node, ...]) -> Access:
         inner, outer = node, node.parent

@@ -152,8 +152,11 @@ class Names:
         return frozenset(found)
 
     def steady(self, variable: Variable) -> bool:
-        """Whether a local keeps the value that it is declared with."""
-        return all(self.root(target) != variable.name for target in changed(self.body))
+        """Whether a name keeps what it is declared with; a pointer does where only what it points to is written."""
+        targets = [bare(target) for target in changed(self.body)]
+        if variable.pointer:
+            targets = [target for target in targets if target.type == "identifier"]
+        return all(self.root(target) != variable.name for target in targets)
 
     def calls(self, node: Node) -> Iterable[tuple[str, Node]]:
         """Every call in ``node`` with the called name."""

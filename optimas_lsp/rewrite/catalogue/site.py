@@ -143,6 +143,9 @@ class Site:
         if one == other:
             return f"'{one}' is both read and written there"
         first, second = self.scope.one(one), self.scope.one(other)
+        for each in (first, second):
+            if each is not None and each.pointer and not self.scope.steady(each):
+                return f"'{each.name}' is made to point elsewhere"
         if first is None or second is None:
             return f"it is not clear what '{one if first is None else other}' reaches"
         if first.shared != second.shared or (first.shared and second.shared):
@@ -164,7 +167,9 @@ class Site:
     def is_global(self, root: str) -> bool:
         """Whether ``root`` is a pointer parameter of the kernel, which the host can only point to global memory."""
         variable = self.scope.one(root)
-        return variable is not None and variable.parameter and variable.pointer == 1 and self.function.kind == "kernel"
+        if variable is None or not variable.parameter or variable.pointer != 1 or self.function.kind != "kernel":
+            return False
+        return self.scope.steady(variable)
 
     def element(self, root: str) -> str | None:
         """The type of what a pointer parameter or array holds, if it is a plain one or a template's."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tree_sitter import Node
 
-from optimas_lsp.rewrite.catalogue.entries.count_in_register import atomic_add
+from optimas_lsp.rewrite.catalogue.entries.count_in_register import atomic_add, indirect
 from optimas_lsp.rewrite.catalogue.nodes import field
 from optimas_lsp.rewrite.catalogue.patch import Edit, indent_at, indented
 from optimas_lsp.rewrite.catalogue.site import Site
@@ -27,7 +27,7 @@ def _aggregated(site: Site, call: Node) -> Variant | str:
     if isinstance(taken, str):
         return taken
     address, kind, amount, statement = taken.address, taken.type, taken.amount, taken.statement
-    if not _uniform(site, address):
+    if indirect(site, taken) or not _uniform(site, address):
         return "the address differs between the threads of a warp"
     if not site.one_dimensional:
         return "the profiled blocks have more than one dimension, so a lane's number does not follow from threadIdx.x"

@@ -48,8 +48,8 @@ def atomic_add(site: Site, call: Node) -> AtomicAdd | str:
     name = None if kind is None else _TYPES.get(types.plain(kind), _integer(kind))
     if root is None or name is None:
         return "what is added to is not known to be an integer, and sums of other types depend on their order"
-    if scope.impure(given[1]) is not None or _indirect(site, given[0], root):
-        return "the address or the amount depends on more than values"
+    if scope.impure(given[1]) is not None or scope.impure(given[0]) is not None:
+        return "the address or the amount calls what may do more than compute"
     amount = scope.integer_of(given[1])
     if amount is None and scope.value_of(given[1]) is None:
         return "the amount is not known to be an integer"
@@ -63,8 +63,9 @@ def _integer(kind: str) -> str | None:
     return "unsigned long long" if known.bits == 64 else "int" if known.signed else "unsigned"
 
 
-def _indirect(site: Site, address: Node, root: str) -> bool:
-    return any(access.root != root for access in site.scope.accesses(address))
+def indirect(site: Site, add: AtomicAdd) -> bool:
+    """Whether the address depends on what is loaded."""
+    return any(access.root != add.root for access in site.scope.accesses(add.address))
 
 
 def _counted(site: Site, call: Node) -> Variant | str:
@@ -73,6 +74,8 @@ def _counted(site: Site, call: Node) -> Variant | str:
     if isinstance(taken, str):
         return taken
     address, kind = taken.address, taken.type
+    if indirect(site, taken):
+        return "the address added to depends on what is loaded"
     around = list(enclosing(call, LOOPS, scope.body))
     if not around:
         return "the atomicAdd does not stand in a loop"

@@ -27,6 +27,12 @@ def find(site: Site) -> Found:
     if not any(access.write and site.is_global(access.root) for access in scope.accesses(scope.body)):
         yield Refusal("the kernel writes through no pointer of its own, so nothing could overlap")
         return
+    moved = [
+        v.name for group in scope.variables.values() for v in group if v.parameter and v.pointer and not scope.steady(v)
+    ]
+    if moved:
+        yield Refusal(f"'{moved[0]}' is made to point elsewhere")
+        return
     if not site.apart.proven:
         yield Refusal(site.apart.why)
         return

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from tree_sitter import Node
 
 from optimas_lsp.rewrite.catalogue.entries.batched_loads import ahead, unbraced
-from optimas_lsp.rewrite.catalogue.entries.count_in_register import AtomicAdd, atomic_add
+from optimas_lsp.rewrite.catalogue.entries.count_in_register import AtomicAdd, atomic_add, indirect
 from optimas_lsp.rewrite.catalogue.loops import CountedLoop, counted, loops
 from optimas_lsp.rewrite.catalogue.nodes import bare, field, within
 from optimas_lsp.rewrite.catalogue.patch import Edit, applied, indent_at, renamed
@@ -72,7 +72,7 @@ def _row(site: Site, loop: CountedLoop) -> _Row | str:
 def _more_than_counts(site: Site, loop: CountedLoop, load: Access, add: AtomicAdd) -> str | None:
     """Why it matters which thread looks at which element; None if it does not."""
     scope, body = site.scope, loop.body
-    if (scope.names(add.address) & scope.assigned(body)) - {add.root}:
+    if indirect(site, add) or (scope.names(add.address) & scope.assigned(body)) - {add.root}:
         return "what is added to depends on the element"
     own = {
         variable.name
