@@ -272,15 +272,18 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest_asyncio.fixture
 async def connect(cache: Path, capabilities: Callable[[str], dict[str, Any]]) -> AsyncIterator[Connect]:
-    """Makes sessions of this test alone: ``await connect(client, folder, …, configuration={…})``."""
+    """Makes sessions of this test alone: ``await connect(client, folder, …, configuration={…})``.
+
+    A client of None can do nothing that it would have to mention.
+    """
     clients: list[EditorClient] = []
 
     async def one(
-        name: str, *folders: Path, configuration: dict[str, Any] | None = None, options: Any = None
+        name: str | None, *folders: Path, configuration: dict[str, Any] | None = None, options: Any = None
     ) -> EditorClient:
         client = EditorClient(configuration)
         clients.append(client)
-        return await start(cache, client, capabilities(name), folders, options)
+        return await start(cache, client, {} if name is None else capabilities(name), folders, options)
 
     yield one
     for client in clients:

@@ -91,6 +91,36 @@ def test_nothing_heavy_is_imported_before_the_first_reply() -> None:
     assert run.stdout.strip() == "[]"
 
 
+def test_exit_waits_for_no_thread_and_pygls_never_starts_one() -> None:
+    code = (
+        "import asyncio, sys, time\n"
+        "from optimas_lsp.server.background import Background\n"
+        "from optimas_lsp.server.hardening import HardenedServer\n"
+        "from optimas_lsp.server.transport import run_stdio\n"
+        "server = HardenedServer('probe', '0')\n"
+        "tasks = []\n"
+        "@server.command('test.block')\n"
+        "async def block(*_):\n"
+        "    tasks.append(asyncio.ensure_future(Background().run(time.sleep, 3600)))\n"
+        "    await asyncio.sleep(0.01)\n"
+        "status = run_stdio(server)\n"
+        "assert server._thread_pool is None\n"
+        "sys.exit(status)\n"
+    )
+    block = {"id": 3, "method": "workspace/executeCommand", "params": {"command": "test.block"}}
+    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin
+        assert process.stdout
+        process.stdin.write(framed(INITIALIZE, INITIALIZED, block))
+        process.stdin.flush()
+        seen = b""
+        while b'"id":3' not in seen.replace(b" ", b""):
+            seen += process.stdout.read1()
+        process.stdin.write(framed(SHUTDOWN, EXIT))
+        process.stdin.flush()
+        assert process.wait(20) == 0
+
+
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.org", ""])  # noqa: S104
 def test_only_the_loopback_interface_is_listened_on(host: str) -> None:
     with pytest.raises(OptimasError, match="this machine only"):
