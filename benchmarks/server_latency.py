@@ -149,7 +149,7 @@ def talk(name: str, folder: Path, cache: Path, settings: dict[str, Any], client:
     def typing(index: int) -> object:
         edit(server, uri, index + 2, rng, LINES)
         if pulls:
-            return server.request("textDocument/diagnostic", {"textDocument": document})
+            return server.ask("textDocument/diagnostic", {"textDocument": document})
         return server.until("textDocument/publishDiagnostics", parse=False)
 
     measured = {
