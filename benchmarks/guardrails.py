@@ -26,7 +26,7 @@ from typing import Any
 
 from optimas_lsp.rewrite.guardrails import Verdict, examine
 from optimas_lsp.rewrite.locate import locate
-from optimas_lsp.rewrite.prompt_files import Files
+from optimas_lsp.rewrite.project_headers import project_headers
 from optimas_lsp.rewrite.proposal import Change, FunctionText, Proposal
 from optimas_lsp.source.syntax import Syntax, parse
 from optimas_lsp.source.text import SourceText
@@ -86,7 +86,7 @@ def _entry(item: dict[str, Any]) -> Entry:
     source = HERE / item["source"] if "source" in item else CORPUS / "kernels.cu"
     texts: list[FunctionText] = []
     changes: list[Change] = []
-    for part in () if item.get("nothing") else (item, *([item["also"]] if "also" in item else [])):
+    for part in () if item.get("nothing") else (item, *item.get("also", ())):
         old, lines = original(source, part["function"], part.get("text", ""))
         texts.append(FunctionText(function=part["function"], text=_rewritten(part, old, item["id"])))
         changes.append(
@@ -99,9 +99,7 @@ def _entry(item: dict[str, Any]) -> Entry:
             )
         )
     proposal = Proposal(functions=tuple(texts), changes=() if item.get("no_changes") else tuple(changes))
-    files = Files([HERE])
-    unit = files.unit(source)
-    headers = () if unit is None else tuple(each.syntax.text.text for each in files.all_included(unit))
+    headers = project_headers(source, text_of(source).text)
     return Entry(
         id=item["id"],
         source=source,

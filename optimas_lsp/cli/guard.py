@@ -69,6 +69,7 @@ def guard(
     from optimas_lsp.cli.rewriting import Program
     from optimas_lsp.rewrite.guard.model import Limits
     from optimas_lsp.rewrite.guardrails import examine
+    from optimas_lsp.rewrite.project_headers import project_headers
     from optimas_lsp.rewrite.prompt_files import Files
 
     if output is not None:
@@ -95,7 +96,7 @@ def guard(
         evidence=evidence,
         allow=(*settings.rewrite.allow, *_allowances(allow or [])),
         limits=Limits.of(settings.guard),
-        headers=[header.syntax.text.text for header in files.all_included(unit)],
+        headers=project_headers(unit.path, unit.syntax.text.text, [program.folder]),
     )
     shown = verdict.model_dump_json(indent=2) + "\n" if format_ is Format.json else as_text(verdict)
     output_file.emit(shown, output)

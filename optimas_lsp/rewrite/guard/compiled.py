@@ -10,6 +10,7 @@ from optimas_lsp.rewrite.guard.model import Allowance, RuleVerdict, Status
 
 COMPILED_RULES: dict[str, str] = {
     "entry-points": "the compiled program has the same kernels",
+    "unchanged-code": "the machine code of at least one kernel differs",
     "parameter-layout": "offsets and sizes of every kernel's parameters are the same",
     "shared-memory-limit": "shared memory fits the GPU",
     "register-limit": "a block's registers fit the GPU at the launches that were profiled",
@@ -67,6 +68,7 @@ def compiled_rules(
     launched = blocks or {}
     checks: dict[str, Callable[[], _Problems]] = {
         "entry-points": lambda: _entries(old, new, allow),
+        "unchanged-code": lambda: _same(old, new),
         "parameter-layout": lambda: _layouts(old, new),
         "shared-memory-limit": lambda: _shared(new, limits),
         "register-limit": lambda: _registers(new, limits, launched),
@@ -94,6 +96,11 @@ def _entries(old: _Facts, new: _Facts, allow: Collection[Allowance]) -> _Problem
     if "kernels" not in allow:
         for name in sorted(new.keys() - old.keys()):
             yield f"the kernel {name} is new"
+
+
+def _same(old: _Facts, new: _Facts) -> _Problems:
+    if old and {name: facts.code for name, facts in old.items()} == {name: facts.code for name, facts in new.items()}:
+        yield "the compiler makes the same machine code of the new text: nothing changes but the spelling"
 
 
 def _layouts(old: _Facts, new: _Facts) -> _Problems:

@@ -6,6 +6,7 @@ below were read from cubins of CUDA 13.0 and compared with what ``ptxas -v`` say
 
 from __future__ import annotations
 
+import hashlib
 import io
 import struct
 from collections.abc import Iterator
@@ -51,6 +52,8 @@ class KernelFacts:
     local: int
     maximum_threads: int | None = None
     spills: int | None = None
+    code: str = ""
+    """SHA-256 of its machine code."""
 
 
 @dataclass(slots=True)
@@ -108,6 +111,7 @@ def _kernels(data: bytes) -> dict[str, KernelFacts]:
             local=one.values.get(_FRAME, 0),
             maximum_threads=one.values.get(_MAXIMUM_THREADS),
             spills=one.values.get(_SPILLS),
+            code=hashlib.sha256(_data(sections.get(f".text.{name}"))).hexdigest(),
         )
     return facts
 

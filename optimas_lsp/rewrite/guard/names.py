@@ -37,6 +37,7 @@ class Names:
     methods: frozenset[str]
     calls: frozenset[str]
     assumptions: frozenset[str]
+    variables: frozenset[str]
     fast_math: Forbidden
     narrow_types: Forbidden
     forbidden: tuple[Forbidden, ...]
@@ -84,6 +85,7 @@ def names() -> Names:
         methods=_words(data["methods"]),
         calls=frozenset[str]().union(*(_words(table) for table in data["calls"].values())),
         assumptions=_words(data["assumptions"]),
+        variables=_words(data["variables"]),
         fast_math=_forbidden("fast-math", data["fast_math"]),
         narrow_types=_forbidden("lowered-precision", data["narrow_types"]),
         forbidden=tuple(_forbidden(rule, table) for rule, table in data["forbidden"].items()),

@@ -94,13 +94,21 @@ class Side:
         return lines[line - 1].strip() if 1 <= line <= len(lines) else ""
 
     @cached_property
-    def declared(self) -> frozenset[str]:
-        """Names the text itself declares: variables, parameters, types, aliases, labels, members."""
-        found = {match.group(2) for match in _ARRAY_REFERENCE.finditer(self.text) if match.group(1) in names().types}
+    def declared_in_order(self) -> tuple[str, ...]:
+        """Names the text itself declares: variables, parameters, types, aliases, labels, members; as they come."""
+        found = dict[str, None]()
         for node in self.nodes():
             for child in _declaring(node):
-                found.update(re.findall(r"\w+", self.source(child)))
-        return frozenset(found - names().keywords)
+                found |= dict.fromkeys(re.findall(r"\w+", self.source(child)))
+        found |= {
+            match.group(2): None for match in _ARRAY_REFERENCE.finditer(self.text) if match.group(1) in names().types
+        }
+        return tuple(name for name in found if name not in names().keywords)
+
+    @cached_property
+    def declared(self) -> frozenset[str]:
+        """The same as a set."""
+        return frozenset(self.declared_in_order)
 
     @cached_property
     def perhaps_declared(self) -> frozenset[str]:

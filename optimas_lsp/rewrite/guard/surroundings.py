@@ -92,10 +92,24 @@ def surroundings_of(syntax: Syntax, headers: Sequence[str] = ()) -> Surroundings
     )
 
 
-def callees(side: Side) -> tuple[tuple[str, int], ...]:
-    """Each word that stands before an opening bracket as a call would, with its line; types and keywords left out."""
+@dataclass(frozen=True, slots=True)
+class Callee:
+    """A word that stands before an opening bracket as a call would: its scopes, outermost first, name and line."""
+
+    scopes: tuple[str, ...]
+    name: str
+    line: int
+
+    @property
+    def path(self) -> str:
+        """As written, without template arguments."""
+        return "::".join((*self.scopes, self.name))
+
+
+def callees(side: Side) -> tuple[Callee, ...]:
+    """Everything that may be a call of a function by name; types, keywords and members are left out."""
     known = names()
-    found: list[tuple[str, int]] = []
+    found: list[Callee] = []
     code = side.code
     for at, token in enumerate(code):
         if token.kind != "word" or at + 1 >= len(code):
@@ -107,8 +121,17 @@ def callees(side: Side) -> tuple[tuple[str, int], ...]:
             continue
         if at and code[at - 1].text in {".", "->"}:
             continue
-        found.append((token.text, token.line))
+        found.append(Callee(_scopes(code, at), token.text, token.line))
     return tuple(found)
+
+
+def _scopes(code: Sequence[Token], at: int) -> tuple[str, ...]:
+    """The words joined by ``::`` before the one at index ``at``, outermost first."""
+    found: list[str] = []
+    while at >= 2 and code[at - 1].text == "::" and code[at - 2].kind == "word":
+        at -= 2
+        found.append(code[at].text)
+    return tuple(reversed(found))
 
 
 def _template_call(code: Sequence[Token], at: int) -> bool:

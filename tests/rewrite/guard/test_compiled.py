@@ -37,7 +37,7 @@ def test_the_facts_are_those_the_assembler_reports() -> None:
 @pytest.mark.parametrize(
     ("variant", "rules"),
     [
-        ("plain", {}),
+        ("plain", {"unchanged-code": "fail"}),
         ("faster", {}),
         ("shared", {}),
         ("parameter", {"entry-points": "fail"}),
@@ -45,7 +45,7 @@ def test_the_facts_are_those_the_assembler_reports() -> None:
         ("extra", {"entry-points": "fail"}),
         ("spilling", {"new-spills": "flag"}),
         ("local", {"new-spills": "flag"}),
-        ("bounded", {"thread-limit": "fail"}),
+        ("bounded", {"unchanged-code": "fail", "thread-limit": "fail"}),
     ],
 )
 def test_each_rule_sees_what_it_is_for(variant: str, rules: dict[str, str]) -> None:
@@ -57,14 +57,14 @@ def test_a_new_kernel_is_accepted_where_it_is_allowed() -> None:
 
 
 def test_launch_bounds_are_compared_with_the_profiled_launches() -> None:
-    assert found("bounded", blocks={KERNEL: 64}) == {}
-    assert found("bounded", blocks={KERNEL: 128}) == {"thread-limit": "fail"}
+    assert found("bounded", blocks={KERNEL: 64}) == {"unchanged-code": "fail"}
+    assert found("bounded", blocks={KERNEL: 128}) == {"unchanged-code": "fail", "thread-limit": "fail"}
 
 
 def test_the_devices_limits_decide() -> None:
     small = DeviceLimits(registers=8_192, shared=32_768)
     assert found("shared", device=small) == {"shared-memory-limit": "fail"}
-    assert found("plain", device=small, blocks={KERNEL: 1024}) == {"register-limit": "fail"}
+    assert found("faster", device=small, blocks={KERNEL: 1024}) == {"register-limit": "fail"}
     device = Device(name="GPU", compute_capability=(9, 0), attributes={"max_shared_memory_per_block": 32_768.0})
     assert found("shared", device=device) == {"shared-memory-limit": "fail"}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 
@@ -9,6 +10,7 @@ from tree_sitter import Node
 
 from optimas_lsp.rewrite.guard.case import Case, Finding, Rewrite, Rule, each
 from optimas_lsp.rewrite.guard.side import Side, line_of, within
+from optimas_lsp.rewrite.guard.surroundings import callees
 
 _BARRIERS = frozenset(
     {"__syncthreads", "__syncthreads_count", "__syncthreads_and", "__syncthreads_or", "__syncwarp", "sync"}
@@ -30,12 +32,34 @@ def _calls(side: Side) -> Iterator[tuple[str, Node]]:
             yield name, node
 
 
-def _removed(rewrite: Rewrite, _: Case) -> Iterator[Finding]:
-    before = Counter(name for name, _ in _calls(rewrite.before))
-    after = Counter(name for name, _ in _calls(rewrite.after))
+def _removed(rewrite: Rewrite, case: Case) -> Iterator[Finding]:
+    before, after = _ordering(rewrite.before, case), _ordering(rewrite.after, case)
     for name, count in before.items():
         if after[name] < count:
-            yield rewrite.found(0, f"{name} was called {count} times in the text and is {after[name]} times")
+            yield rewrite.found(0, f"{name} occurred {count} times in the text and does {after[name]} times")
+
+
+def _ordering(side: Side, case: Case) -> Counter[str]:
+    """How often what orders threads occurs: barriers, macros and assembly with one inside, volatile."""
+    found = Counter(name for name, _ in _calls(side))
+    for token in side.code:
+        if token.kind == "word" and token.text in case.around.macros:
+            if case.around.expansion({token.text}) & _BARRIERS:
+                found[token.text] += 1
+        elif token.kind == "string" and re.search(r"\b(?:bar|barrier|membar|fence)\b", token.text):
+            found[token.text] += 1
+        elif token.text in {"volatile", "__volatile__"}:
+            found["volatile"] += 1
+    return found
+
+
+def _atomics(rewrite: Rewrite, _: Case) -> Iterator[Finding]:
+    before, after = (
+        {callee.name for callee in callees(side) if callee.name.startswith("atomic")}
+        for side in (rewrite.before, rewrite.after)
+    )
+    for name in sorted(before - after):
+        yield rewrite.found(0, f"{name} is not called any more: threads may write over each other's results")
 
 
 def _conditional(rewrite: Rewrite, _: Case) -> Iterator[Finding]:
@@ -83,7 +107,13 @@ def _in_lambda(node: Node) -> bool:
 
 
 RULES = (
-    Rule("barrier-removed", "barriers and fences that are gone are looked at by the proof", "flag", each(_removed)),
+    Rule("atomic-removed", "atomic operations that are gone are looked at by the proof", "flag", each(_atomics)),
+    Rule(
+        "barrier-removed",
+        "barriers, fences and volatile that are gone are looked at by the proof",
+        "flag",
+        each(_removed),
+    ),
     Rule(
         "barrier-conditional",
         "barriers that not all threads may reach are looked at by the proof",

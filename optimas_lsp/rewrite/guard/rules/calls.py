@@ -10,7 +10,7 @@ from tree_sitter import Node
 from optimas_lsp.rewrite.guard.case import Case, Finding, Rewrite, Rule, each
 from optimas_lsp.rewrite.guard.names import names
 from optimas_lsp.rewrite.guard.side import line_of
-from optimas_lsp.rewrite.guard.surroundings import callees
+from optimas_lsp.rewrite.guard.surroundings import Callee, callees
 from optimas_lsp.rewrite.guard.tokens import Token
 
 
@@ -18,8 +18,9 @@ def _forbidden(rule: str, rewrite: Rewrite, case: Case) -> Iterator[Finding]:
     """Words of one forbidden list, wherever they stand: called, passed on, or behind a macro or an alias."""
     known = names()
     group = next(each for each in known.forbidden if each.rule == rule)
+    variables = _variables(rewrite)
     for token, member in _words(rewrite):
-        if token.text in rewrite.before.words or member:
+        if token.text in rewrite.before.words or token.text in variables or member:
             continue
         if known.forbidding(token.text) is group:
             yield rewrite.found(token.line, f"'{token.text}' {group.what}")
@@ -32,6 +33,23 @@ def _forbidden(rule: str, rewrite: Rewrite, case: Case) -> Iterator[Finding]:
                     break
 
 
+def _variables(rewrite: Rewrite) -> frozenset[str]:
+    """Forbidden words that are mere names of variables here: see ``names.toml``."""
+    if "__host__" in rewrite.heading.spaces:
+        return frozenset()
+    called = {callee.name for callee in callees(rewrite.after)}
+    return frozenset((rewrite.after.declared & names().variables) - called)
+
+
+def _opened(rewrite: Rewrite) -> bool:
+    """Whether the text opens one of CUDA's own namespaces, so that its names need no scope."""
+    code = rewrite.after.code
+    return any(
+        [token.text for token in code[at : at + 2]] == ["using", "namespace"] and code[at + 2].text in names().scopes
+        for at in range(len(code) - 2)
+    )
+
+
 def _words(rewrite: Rewrite) -> Iterator[tuple[Token, bool]]:
     """Words of the new code, and whether each is a member after ``.`` or ``->``."""
     code = rewrite.after.code
@@ -41,30 +59,33 @@ def _words(rewrite: Rewrite) -> Iterator[tuple[Token, bool]]:
 
 
 def _called(rewrite: Rewrite, case: Case) -> Iterator[Finding]:
-    known = names()
-    before = {name for name, _ in callees(rewrite.before)}
+    before = {callee.path for callee in callees(rewrite.before)}
     own = {segment.name for segment in rewrite.after.segments if segment.kind == "function"}
-    for name, line in callees(rewrite.after):
-        allowed = (
-            name in before
-            or name in known.calls
-            or name in known.assumptions
-            or name in known.scoped
-            or name in rewrite.after.perhaps_declared
-            or name in case.around.devices
-            or name in case.around.types
-            or name in own
-            or known.fast_math.holds(name)
-            or known.narrow_types.holds(name)
-            or known.forbidding(name) is not None
-            or name in case.around.hosts
-            or (name in case.around.macros and name not in rewrite.before.words)
-        )
-        if not allowed:
+    for callee in callees(rewrite.after):
+        if callee.path not in before and callee.name not in own and not _may_call(callee, rewrite, case):
             yield rewrite.found(
-                line, f"'{name}' is called, and neither CUDA nor this file gives a device function of that name"
+                callee.line,
+                f"'{callee.path}' is called, and neither CUDA nor this file gives a device function of that name",
             )
     yield from _members(rewrite, case)
+
+
+def _may_call(callee: Callee, rewrite: Rewrite, case: Case) -> bool:
+    """Whether a call that the old text did not have is fine, or another rule's business."""
+    known = names()
+    name, around = callee.name, case.around
+    if known.forbidding(name) is not None or name in around.hosts:
+        return True
+    if name in around.macros and name not in rewrite.before.words:
+        return True
+    if name in around.devices or name in around.types:
+        return True
+    if callee.scopes:
+        return callee.scopes[0] in known.scopes and (name in known.scoped or name in known.calls)
+    given = name in known.calls or name in known.assumptions or (name in known.scoped and _opened(rewrite))
+    return (
+        given or name in rewrite.after.perhaps_declared or known.fast_math.holds(name) or known.narrow_types.holds(name)
+    )
 
 
 def _members(rewrite: Rewrite, case: Case) -> Iterator[Finding]:
@@ -104,7 +125,8 @@ def _indirect(rewrite: Rewrite, *, before: bool) -> Iterator[Node]:
 def _named(rewrite: Rewrite, case: Case) -> Iterator[Finding]:
     known = names()
     code = rewrite.after.code
-    called = {name for name, _ in callees(rewrite.after)}
+    called = {callee.name for callee in callees(rewrite.after)}
+    opened = _opened(rewrite)
     seen: set[str] = set()
     for at, token in enumerate(code):
         name = token.text
@@ -123,7 +145,7 @@ def _named(rewrite: Rewrite, case: Case) -> Iterator[Finding]:
             and name not in case.around.words
             and name not in case.around.macros
             and known.forbidding(name) is None
-            and not (before == "::" and name in known.scoped)
+            and not (name in known.scoped and (before == "::" or opened))
         ):
             yield rewrite.found(token.line, f"'{name}' is declared neither here nor in the file, nor is it CUDA's")
 
@@ -133,7 +155,7 @@ _BUILT_IN = frozenset({"threadIdx", "blockIdx", "blockDim", "gridDim", "warpSize
 
 def _shadowed(rewrite: Rewrite, case: Case) -> Iterator[Finding]:
     known = names()
-    called = {name for name, _ in callees(rewrite.after)}
+    called = {callee.name for callee in callees(rewrite.after)}
     given = known.calls | case.around.devices
     for name in sorted(rewrite.after.declared - rewrite.before.declared - {rewrite.function.name}):
         hides = name in _BUILT_IN or name in case.around.macros or name.startswith("__")

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+
+from tree_sitter import Node
 
 from optimas_lsp.rewrite.guard.case import Case, Finding, Rewrite, Rule, each
 from optimas_lsp.rewrite.guard.model import Allowance
+from optimas_lsp.rewrite.guard.side import Side, line_of
 from optimas_lsp.rewrite.guard.tokens import Token, closing_of
 
 
@@ -65,6 +68,7 @@ CONSTRUCTS = (
 _ASM = frozenset({"asm", "__asm__", "__asm"})
 _LAUNCH = frozenset({"<<<"})
 _HARMLESS = frozenset({"aligned", "__aligned__", "unused", "__unused__", "may_alias", "__may_alias__", "align"})
+_STANDARD = frozenset({"likely", "unlikely", "maybe_unused", "fallthrough", "nodiscard", "unroll", "no_unique_address"})
 
 
 def _body(rewrite: Rewrite) -> list[Token]:
@@ -148,28 +152,84 @@ def _static(rewrite: Rewrite, _: Case) -> Iterator[Finding]:
     had = Counter(token.text for token in rewrite.before.code)["static"] - rewrite.heading.linkage.count("static")
     body = _body(rewrite)
     for at, token in enumerate(body):
-        if token.kind != "word" or token.text != "static":
-            continue
-        around = {each.text for each in (*body[max(0, at - 2) : at], *body[at + 1 : at + 3])}
-        if around & {"constexpr", "const", "__shared__"}:
+        if token.kind != "word" or token.text != "static" or _is_constant(body, at):
             continue
         had -= 1
         if had < 0:
             yield rewrite.found(token.line, "a static variable keeps its value from one launch to the next")
 
 
+def _is_constant(body: Sequence[Token], at: int) -> bool:
+    """Whether the declaration with ``static`` at this index is shared memory or can never be assigned."""
+    first = max((place for place in range(at) if body[place].text in {";", "{", "}"}), default=-1) + 1
+    stops = {";", "=", "{", "}"}
+    last = next((place for place in range(at, len(body)) if body[place].text in stops), len(body))
+    said = [token.text for token in body[first:last]]
+    if "constexpr" in said or "__shared__" in said:
+        return True
+    stars = [place for place, text in enumerate(said) if text in {"*", "&", "&&"}]
+    return "const" in said[stars[-1] if stars else 0 :]
+
+
+def _prototypes(rewrite: Rewrite, _: Case) -> Iterator[Finding]:
+    """Declarations of functions in a body; ``float z(a)`` with variables in the brackets is none."""
+    side = rewrite.after
+    had = {rewrite.before.source(node) for node in rewrite.before.nodes("declaration")}
+    for node in side.nodes("declaration"):
+        if side.source(node) in had or not _is_inside(node, "compound_statement"):
+            continue
+        for child in node.children_by_field_name("declarator"):
+            inner = child
+            while inner.type in {"pointer_declarator", "reference_declarator"} and inner.named_children:
+                inner = inner.named_children[-1]
+            name = inner.child_by_field_name("declarator")
+            parameters = inner.child_by_field_name("parameters")
+            if inner.type != "function_declarator" or name is None or parameters is None:
+                continue
+            if name.type == "identifier" and not _are_values(side, parameters):
+                yield rewrite.found(line_of(node), f"'{side.source(name)}' is declared as a function")
+
+
+def _are_values(side: Side, parameters: Node) -> bool:
+    """Whether all in the brackets are names of variables."""
+    inside = parameters.named_children
+    return bool(inside) and all(
+        child.type == "parameter_declaration" and child.named_child_count == 1 and side.source(child) in side.declared
+        for child in inside
+    )
+
+
+def _is_inside(node: Node, kind: str) -> bool:
+    outer = node.parent
+    while outer is not None and outer.type != kind:
+        outer = outer.parent
+    return outer is not None
+
+
 def _attributes(rewrite: Rewrite, _: Case) -> Iterator[Finding]:
     body = _body(rewrite)
     for at, token in enumerate(body):
+        following = body[at + 1].text if at + 1 < len(body) else ""
+        if token.text == "[" and following == "[" and not _indexes(body, at):
+            close = closing_of(body, at) or at
+            inside = {each.text for each in body[at:close] if each.kind == "word"}
+            if inside - _STANDARD - rewrite.before.words:
+                yield rewrite.found(token.line, f"the attribute '{' '.join(sorted(inside))}' is new")
         if token.kind != "word" or token.text in rewrite.before.words:
             continue
         if token.text in {"__attribute__", "__declspec"}:
-            close = closing_of(body, at + 1) if at + 1 < len(body) and body[at + 1].text == "(" else None
+            close = closing_of(body, at + 1) if following == "(" else None
             inside = {each.text for each in body[at + 1 : close or at + 1] if each.kind == "word"}
             if close is None or not inside & _HARMLESS or inside - _HARMLESS - {"alignof", "sizeof"}:
                 yield rewrite.found(token.line, f"'{token.text}' is new and more than alignment")
         elif token.text in {"__launch_bounds__", "__noinline__", "__forceinline__", "__cluster_dims__", "__maxnreg__"}:
             yield rewrite.found(token.line, f"'{token.text}' is new inside the function")
+
+
+def _indexes(body: Sequence[Token], at: int) -> bool:
+    """Whether the bracket at this index follows what can be indexed."""
+    before = body[at - 1] if at else None
+    return before is not None and (before.kind == "word" or before.text in {")", "]"}) and before.text != "return"
 
 
 def _nested(rewrite: Rewrite, _: Case) -> Iterator[Finding]:
@@ -198,6 +258,7 @@ RULES = (
     Rule("inline-assembly", "no new inline assembly", "fail", each(_assembly)),
     Rule("launch", "launches stay as they are; no kernel is named anew", "fail", each(_launches)),
     Rule("static-state", "nothing inside a function outlives a launch", "fail", each(_static)),
+    Rule("prototype", "no function is declared inside the function", "fail", each(_prototypes)),
     Rule("inner-attribute", "no new attributes inside the function but alignment", "fail", each(_attributes)),
     Rule(
         "namespace", "no namespace is opened, used or renamed inside a function but CUDA's own", "fail", each(_nested)

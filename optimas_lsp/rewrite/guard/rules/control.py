@@ -114,9 +114,7 @@ def _recursion(rewrite: Rewrite, case: Case) -> Iterator[Finding]:
     graph = _graph(case, before=False)
     name = rewrite.function.name
     if _reaches_itself(graph, name) and not _reaches_itself(_graph(case, before=True), name):
-        line = next(
-            (line for called, line in callees(rewrite.after) if called == name or _reaches(graph, called, name)), 0
-        )
+        line = next((c.line for c in callees(rewrite.after) if c.name == name or _reaches(graph, c.name, name)), 0)
         yield rewrite.found(line, f"'{name}' now calls itself, directly or through others")
 
 

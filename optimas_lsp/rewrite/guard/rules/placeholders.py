@@ -14,14 +14,14 @@ _WHOLE = re.compile(
       {_DOTS}.{{0,60}} | .{{0,60}}\b(?:as\ before|as\ above|here|code|unchanged|omitted|same|etc)\b[\s.:]*{_DOTS}
     | (?:\W*\b(?:the|rest|remainder|remaining|existing|original|previous|old|other|same|of|and|everything|all|else|logic
         |code|kernel|function|body|implementation|computation|is|are|remains?|stays?|keep|kept|as|before|above|here
-        |unchanged|identical|omitted|elided|goes|for|brevity|it|was|no|changes?|like|in|with|from|lines?|part)\b){{2,}}\W*
-    | \W*(?:unchanged|omitted|elided|snip|snipped|same)\W*
+        |unchanged|identical|omitted|elided|goes|to|continues?|loop|operations?|steps?|rest|this|below|line|and|so|on|etc|for|brevity|it|was|no|changes?|like|in|with|from|lines?|part)\b){{2,}}\W*
+    | \W*(?:unchanged|omitted|elided|snip|snipped|same|etc)\W*
     """,
     re.VERBOSE | re.IGNORECASE,
 )
 _TELLING = re.compile(
     r"\b(?:code|kernel|function|body|implementation|logic|everything|unchanged|identical|omitted|elided|before|above"
-    r"|original|existing|brevity|snip|snipped|here|same)\b",
+    r"|original|existing|brevity|snip|snipped|here|same|as is|no changes?|and so on|etc)\b",
     re.IGNORECASE,
 )
 _BLANK = re.compile(

@@ -16,7 +16,6 @@ _DOUBLES = frozenset({"double", "double1", "double2", "double3", "double4"})
 _WIDE_INTEGERS = frozenset(
     {"size_t", "ptrdiff_t", "int64_t", "uint64_t", "longlong", "ulonglong", "intptr_t", "uintptr_t"}
 )
-_NARROW_INTEGERS = frozenset({"int", "unsigned", "short", "char", "int32_t", "uint32_t", "int16_t", "uint16_t", "uint"})
 _FLOAT_MATHEMATICS = re.compile(
     r"(?:sin|cos|tan|exp|exp2|exp10|log|log2|log10|pow|sqrt|rsqrt|fma|fabs|fmin|fmax|fmod"
     r"|floor|ceil|round|rint|trunc|cbrt|hypot|atan2?|asin|acos|sinh|cosh|tanh|erfc?)f\Z"
@@ -64,6 +63,12 @@ def _lowered(rewrite: Rewrite, case: Case) -> Iterator[Finding]:
             yield rewrite.found(token.line, f"'{token.text}' is new in a function that had no float", status)
         elif _FLOAT_MATHEMATICS.fullmatch(token.text) and was_double and not was_float:
             yield rewrite.found(token.line, f"'{token.text}' computes in float what was double")
+    old = [kind for kind, _ in declared.values()]
+    new = [kind for kind, _ in _types(rewrite.after).values()]
+    lost = _count(old, _DOUBLES, case) - _count(new, _DOUBLES, case)
+    gained = _count(new, _FLOATS, case) - _count(old, _FLOATS, case)
+    if lost > 0 and gained > 0:
+        yield rewrite.found(0, f"{lost} variables fewer are double and {gained} more are float", "flag")
     if rewrite.before.words & _DOUBLES and not case.around.expansion(rewrite.after.words) & _DOUBLES:
         yield rewrite.found(0, "double is gone from the function")
 
@@ -77,6 +82,10 @@ def _as_type(code: Sequence[Token], at: int) -> bool:
     cast = before == "(" and after.text == ")" and at + 2 < len(code) and code[at + 2].kind in {"word", "number"}
     argument = before in {"<", ","} and after.text in {">", ","}
     return after.kind == "word" or cast or (argument and before == "<")
+
+
+def _count(kinds: Sequence[frozenset[str]], wanted: frozenset[str], case: Case) -> int:
+    return sum(_is(kind, wanted, case) for kind in kinds)
 
 
 def _is(words: frozenset[str], wanted: frozenset[str], case: Case) -> bool:
@@ -104,18 +113,25 @@ def _types(side: Side) -> dict[str, tuple[frozenset[str], int]]:
     return found
 
 
-def _wide(words: frozenset[str]) -> bool:
-    return bool(words & _WIDE_INTEGERS) or ("long" in words)
+def _bits(words: frozenset[str]) -> int:
+    """Bits of an integer type; 0 where it is none or not known."""
+    if words & _WIDE_INTEGERS or "long" in words:
+        return 64
+    if words & {"short", "int16_t", "uint16_t", "ushort"}:
+        return 16
+    if words & {"char", "int8_t", "uint8_t", "uchar"}:
+        return 8
+    return 32 if words & {"int", "unsigned", "int32_t", "uint32_t", "uint"} else 0
 
 
 def _narrowed(rewrite: Rewrite, _: Case) -> Iterator[Finding]:
     before = _types(rewrite.before)
     for name, (kind, line) in _types(rewrite.after).items():
         old = before.get(name)
-        if old is not None and _wide(old[0]) and kind & _NARROW_INTEGERS and not _wide(kind):
+        if old is not None and 0 < _bits(kind) < _bits(old[0]):
             yield rewrite.found(line, f"'{name}' was {' '.join(sorted(old[0]))} and is {' '.join(sorted(kind))}")
     casts = _wide_casts(rewrite.before) - _wide_casts(rewrite.after)
-    if casts > 0 and not any(_wide(kind) for kind, _ in _types(rewrite.after).values()):
+    if casts > 0 and not any(_bits(kind) == 64 for kind, _ in _types(rewrite.after).values()):
         yield rewrite.found(0, "the function no longer computes in 64 bits anywhere: an index may overflow")
 
 

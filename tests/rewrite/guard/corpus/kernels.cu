@@ -281,6 +281,15 @@ __global__ void wave(const float* before, const float* now, float* after, int n,
     after[i] = 2.0 * now[i] - before[i] + c * (now[left] - 2.0 * now[i] + now[right]);
 }
 
+__global__ void row_means(const float* m, float* means, int rows, int columns)
+{
+    int row = blockIdx.x * blockDim.x + threadIdx.x;
+    if (row >= rows) return;
+    double sum = 0.0;
+    for (int k = 0; k < columns; ++k) sum += m[(size_t)row * columns + k];
+    means[row] = (float)(sum / (double)columns);
+}
+
 int main()
 {
     float* x;
