@@ -182,6 +182,8 @@ def what_is_awaited(opcode: str, kind: Kind, place: str) -> str:
     found = words.get((meaning.access or "", meaning.space or ""))
     if found:
         return found
+    if base == "SYNCS":
+        return f"for the others to arrive at the mbarrier {place}"
     if meaning.access == "load":
         return f"for the value loaded {place}"
     if meaning.access in ("atomic", "reduce"):

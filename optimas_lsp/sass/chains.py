@@ -2,7 +2,7 @@
 
 Three cases need more than the line table: a device function that was not inlined gets, behind its own places, those of
 its only caller; code without lines of its own (the compiler's division and square-root routines) takes the chain of
-the call that reached it most; and files are named as the report names them where it knows them.
+the call that reached it most, if one stands out; and files are named as the report names them where it knows them.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Chains:
                 frames += self._frames(self.table.at(offset), self.kernel_name)
                 break
             caller, only = self._caller(callee)
-            if self._has_lines(callee):
+            if self._has_lines(callee) or caller is None:
                 frames += self._frames(self.table.at(offset), plain(callee.name))
                 if not only:
                     break

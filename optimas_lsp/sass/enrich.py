@@ -111,8 +111,11 @@ def _chains(
     finder = Chains(machine, machine.table, flow, names, kernel.base_name)
     index_of: dict[tuple[Frame, ...], int] = {}
     column: list[int] = []
-    for place in places:
-        frames = finder.at(place) if 0 <= place < len(machine.instructions) else ()
+    for place, own in zip(places, kernel.code.chain, strict=True):
+        if 0 <= place < len(machine.instructions):
+            frames = finder.at(place)
+        else:  # a function outside the kernel's section: what the report says
+            frames = kernel.code.chains[own] if own >= 0 else ()
         column.append(index_of.setdefault(frames, len(index_of)) if frames else -1)
     return (
         kernel.code.model_copy(update={"chain": tuple(column), "chains": tuple(index_of), "chains_from": "cubin"}),

@@ -20,7 +20,8 @@ DATA = Path(__file__).parent / "data"
 
 @cache
 def read_cubin(name: str) -> Cubin:
-    return cubins.parse((DATA / f"features-{name}.cubin").read_bytes())
+    """A cubin of features.cu by architecture (``sm90``), or of another source (``pipeline-sm90``)."""
+    return cubins.parse((DATA / f"{name if '-sm' in name else f'features-{name}'}.cubin").read_bytes())
 
 
 @cache

@@ -91,6 +91,32 @@ def test_a_fixed_latency_wait_belongs_to_the_producer_and_is_never_certain(profi
     assert found[0x210].confidence == "dominant"
 
 
+@pytest.mark.parametrize("name", ["pipeline-sm80", "pipeline-sm90"])
+def test_waiting_for_all_but_two_groups_belongs_to_the_copies_of_two_trips_before(
+    name: str, profile: Callable[..., Profile], instructions: Callable[[str, str], tuple[Instruction, ...]]
+) -> None:
+    code = instructions(name, "pipeline")
+    waiting = next(i for i in code if i.base == "DEPBAR")
+    copies = [i.offset for i in code if i.base == "LDGSTS"]
+    [back] = [i for i in code if i.base == "BRA" and i.target is not None and i.target < i.offset]
+    assert waiting.partial == (0, 2)
+    loop = dict.fromkeys(range(back.target or 0, back.offset + 16, 16), 50)
+    found = edges(profile(name, "pipeline", stalls={(waiting.offset, "long_scoreboard"): 9}, executed=loop))
+    assert set(found) == set(copies)
+    assert max(found, key=lambda at: found[at].share) == copies[-1]
+    assert found[copies[-1]].share == pytest.approx(0.96, abs=0.02)
+
+
+def test_without_execution_counts_loops_are_assumed_to_repeat(profile: Callable[..., Profile]) -> None:
+    made = profile("sm90", "gather", stalls={(0x170, "branch_resolving"): 9})
+    kernel = made.kernels[0]
+    bare = kernel.model_copy(
+        update={"code": kernel.code.model_copy(update={"executed": None, "thread_executed": None})}
+    )
+    found = edges(made.model_copy(update={"kernels": (bare,)}))
+    assert max(found, key=lambda at: found[at].share) == 0x250
+
+
 @pytest.mark.parametrize("reason", ["lg_throttle", "math_pipe_throttle", "no_instructions", "imc_miss"])
 def test_throttles_and_fetch_are_their_own_cause(reason: str, profile: Callable[..., Profile]) -> None:
     found = edges(profile("sm90", "gather", stalls={(0x1A0, reason): 9}))

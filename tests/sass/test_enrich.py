@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from optimas_lsp.profile.model import Profile
+from optimas_lsp.profile.model import Frame, Profile, SourceFile
 from optimas_lsp.sass import disassembler
 from optimas_lsp.sass.cubin import Cubin
 from optimas_lsp.sass.decode import Instruction
@@ -41,6 +41,26 @@ def test_a_function_that_was_not_inlined_is_linked_to_its_only_caller(profile: C
 def test_the_compilers_division_routine_is_given_to_the_line_that_divides(profile: Callable[..., Profile]) -> None:
     made = enrich(profile("sm90", "meet", stalls=STALL))
     assert frames(made, 0x600) == [("features.cu", 49, "meet")]
+
+
+def test_functions_outside_the_kernels_section_keep_what_the_report_says(profile: Callable[..., Profile]) -> None:
+    made = profile("sm90", "gather", stalls=STALL)
+    kernel = made.kernels[0]
+    far = 1 << 20
+    code = kernel.code.model_copy(
+        update={
+            "offset": (*kernel.code.offset, far),
+            "sass": (*kernel.code.sass, "FADD R0, R0, R1"),
+            "chain": (*kernel.code.chain, 0),
+            "chains": ((Frame(file=0, line=7),),),
+            "executed": (*(kernel.code.executed or ()), 3),
+            "thread_executed": (*(kernel.code.thread_executed or ()), 96),
+        }
+    )
+    update = {"kernels": (kernel.model_copy(update={"code": code}),), "files": (SourceFile(path="other.cu"),)}
+    found = enrich(made.model_copy(update=update)).kernels[0].code
+    assert found.chains[found.chain[-1]] == (Frame(file=0, line=7),)
+    assert found.causes
 
 
 def test_modules_are_dropped_and_nothing_is_noted_when_all_went_well(profile: Callable[..., Profile]) -> None:
