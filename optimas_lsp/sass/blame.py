@@ -27,7 +27,7 @@ from optimas_lsp.sass.decode import Instruction
 from optimas_lsp.sass.flow import Flow
 from optimas_lsp.sass.scoreboard import Candidate, Setters
 from optimas_lsp.sass.sectors import first_to_ask
-from optimas_lsp.sass.walk import backwards, issue_cycles
+from optimas_lsp.sass.walk import MOST_STATES, Walker
 
 Kind = Literal["raw", "war", "sync", "self", "drain"]
 _Test = Callable[[Instruction], bool]
@@ -46,6 +46,10 @@ LEAST_SHARE = 0.005
 
 BARRIER_SKID = 4
 """A sample of a synchronisation stall falls at most this many instructions after it (measured: 1 to 4)."""
+
+STATES = 600_000
+LEAST_STATES = 40
+"""Blocks visited for one function in all, and at least for one stall: what bounds the time a huge kernel takes."""
 
 _NEAREST = 64.0
 _FENCES = frozenset({"MEMBAR", "ERRBAR", "FENCE", "CCTL", "CGAERRBAR", "UCGABAR_WAIT"})
@@ -95,9 +99,11 @@ class Blamer:
         self.executed = executed
         self.thread_executed = thread_executed
         self.samples = samples
-        self._issue = issue_cycles(instructions)
+        most = min(MOST_STATES, max(LEAST_STATES, STATES // max(len(samples), 1)))
+        self._walker = Walker(flow, instructions, most)
+        self._issue = self._walker.issue
         self._elapsed = _elapsed(self._issue, executed, samples)
-        self.setters = Setters(instructions, flow, self._elapsed)
+        self.setters = Setters(self._walker, self._elapsed)
         self._reaching: dict[int, list[Candidate]] = {}
 
     def causes(self, consumer: int, reason: str, number: int) -> tuple[CauseEdge, ...]:
@@ -222,7 +228,7 @@ class Blamer:
                 return None
             return live, left
 
-        backwards(self.flow, self.instructions, consumer, visit, cost=self._issue, live=wanted.reads, farthest=_NEAREST)
+        self._walker.backwards(consumer, visit, cost=self._issue, live=wanted.reads, farthest=_NEAREST)
         if not found and consumer > self.flow.blocks[self.flow.block_of[consumer]].first:
             found = {consumer - 1: 1.0}
         return [_Weighed(at, "raw", mass) for at, mass in found.items()]
@@ -253,7 +259,7 @@ class Blamer:
                 left = left or int(distance + run)
             return live, left
 
-        backwards(self.flow, self.instructions, consumer, visit, cost=self._issue, live=0, farthest=farthest)
+        self._walker.backwards(consumer, visit, cost=self._issue, live=0, farthest=farthest)
         return [_Weighed(at, kind, weight) for at, weight in found.items()]
 
     def _drain(self, consumer: int) -> list[_Weighed]:
@@ -307,7 +313,7 @@ class Blamer:
                 )
             return live, left
 
-        backwards(self.flow, self.instructions, barrier, visit, cost=self._issue, live=0)
+        self._walker.backwards(barrier, visit, cost=self._issue, live=0)
         waiting.pop(barrier, None)
         total = sum(waiting.values())
         late = {at: n for at, n in waiting.items() if self._entered(at, barrier) <= _LATE_PATH * executed[barrier]}

@@ -9,7 +9,7 @@ from __future__ import annotations
 from optimas_lsp.profile.model import Code
 from optimas_lsp.sass.blame import rules
 from optimas_lsp.sass.listing import Listing, read
-from optimas_lsp.sass.walk import backwards, issue_cycles
+from optimas_lsp.sass.walk import Walker
 
 
 class DefUse:
@@ -17,7 +17,7 @@ class DefUse:
 
     def __init__(self, code: Code) -> None:
         self._listing: Listing | None = read(code)
-        self._cost = issue_cycles(self._listing.instructions) if self._listing else []
+        self._walker = Walker(self._listing.flow, self._listing.instructions) if self._listing else None
 
     def producers(self, column: int, reason: str) -> dict[int, float]:
         """Columns of the producers of the right unit that ``column`` reads, with their share of the paths to it.
@@ -25,7 +25,7 @@ class DefUse:
         Shares sum to 1; empty when none reaches it.
         """
         rule = rules().get(reason)
-        if self._listing is None or rule is None or rule.unit is None:
+        if self._listing is None or self._walker is None or rule is None or rule.unit is None:
             return {}
         consumer = self._listing.place[column]
         if consumer < 0:
@@ -44,6 +44,6 @@ class DefUse:
 
         reads = instructions[consumer].effects.reads
         if reads:
-            backwards(self._listing.flow, instructions, consumer, visit, cost=self._cost, live=reads)
+            self._walker.backwards(consumer, visit, cost=self._walker.issue, live=reads)
         total = sum(found.values())
         return {self._listing.column[at]: mass / total for at, mass in found.items()} if total else {}

@@ -79,7 +79,10 @@ def build(instructions: Sequence[Instruction], section: Section, executed: Seque
             if (following := shape.following(site)) is not None:
                 forward[site].append(following)
     found = loops.find(forward, [shape.block_of[entry] for entry in shape.entries])
-    depth = [sum(block.index in loop.body for loop in found) for block in shape.blocks]
+    depth = [0] * len(shape.blocks)
+    for loop in found:
+        for member in loop.body:
+            depth[member] += 1
     if executed and any(executed):
         counts = [float(max(executed[block.first : block.end])) for block in shape.blocks]
         weights = frequency.counted(after, counts)

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from optimas_lsp.sass.decode import BARRIERS, Instruction, extra_waits
-from optimas_lsp.sass.flow import Flow
-from optimas_lsp.sass.walk import backwards
+from optimas_lsp.sass.flow import Block
+from optimas_lsp.sass.walk import Walker
 
 NEVER = ("@!PT", "@!UPT")
 
@@ -37,14 +37,29 @@ class Candidate:
 class Setters:
     """Which instructions set which barrier, with in-order producers that rely on a later one's barrier filled in."""
 
-    def __init__(self, instructions: Sequence[Instruction], flow: Flow, cost: Sequence[float]) -> None:
+    def __init__(self, walker: Walker, cost: Sequence[float]) -> None:
+        """``cost`` is the measured time at each instruction, in cycles."""
+        self.walker = walker
         self.cost = cost
-        self.instructions = instructions
-        self.flow = flow
+        self.instructions = instructions = walker.instructions
+        self.flow = walker.flow
         self.writes: list[int | None] = [i.control.write for i in instructions]
         self.reads: list[int | None] = [i.control.read for i in instructions]
         self.waits: list[int] = [_waits(i) for i in instructions]
         self._cover()
+        self._busy = [self._touched(block) for block in self.flow.blocks]
+        self._block_cost = [sum(cost[block.first : block.end]) for block in self.flow.blocks]
+        self._overwrites = [_overwritten(instructions[block.first : block.end]) for block in self.flow.blocks]
+
+    def _touched(self, block: Block) -> int:
+        """The mask of barriers that something in ``block`` sets or waits on."""
+        mask = 0
+        for at in range(block.first, block.end):
+            mask |= self.waits[at]
+            for barrier in (self.writes[at], self.reads[at]):
+                if barrier is not None:
+                    mask |= 1 << barrier
+        return mask
 
     def _cover(self) -> None:
         """Some producers set no barrier: a unit answers equal requests in order, so a later one's barrier covers them.
@@ -102,7 +117,12 @@ class Setters:
                 return None
             return live & ~effects.writes if self.instructions[at].guard is None else live, left
 
-        backwards(self.flow, self.instructions, consumer, visit, cost=self.cost, live=wanted.reads)
+        def quiet(block: int) -> tuple[float, int] | None:
+            if self._busy[block] >> barrier & 1:
+                return None
+            return self._block_cost[block], self._overwrites[block]
+
+        self.walker.backwards(consumer, visit, cost=self.cost, live=wanted.reads, quiet=quiet)
 
     def _groups(self, consumer: int, barrier: int, younger: int, found: dict[tuple[int, str], Candidate]) -> None:
         """``DEPBAR.LE SBn, k``: all but the k youngest groups must be done; the youngest of those is waited for.
@@ -126,7 +146,15 @@ class Setters:
             _add(found, at, "raw", mass, distance, reads=True)
             return None
 
-        backwards(self.flow, self.instructions, consumer, visit, cost=self.cost, live=0, left=younger)
+        self.walker.backwards(consumer, visit, cost=self.cost, live=0, left=younger)
+
+
+def _overwritten(instructions: Sequence[Instruction]) -> int:
+    found = 0
+    for instruction in instructions:
+        if instruction.guard is None:
+            found |= instruction.effects.writes
+    return found
 
 
 def _waits(instruction: Instruction) -> int:

@@ -12,7 +12,7 @@ from optimas_lsp.sass.decode import Instruction
 from optimas_lsp.sass.enrich import enrich
 from optimas_lsp.sass.flow import Flow, build
 from optimas_lsp.sass.scoreboard import Setters
-from optimas_lsp.sass.walk import issue_cycles
+from optimas_lsp.sass.walk import Walker, issue_cycles
 
 LOOP = dict.fromkeys(range(0x170, 0x260, 16), 100)
 """Execution counts of ``gather``: its loop runs 100 times."""
@@ -135,7 +135,7 @@ def test_every_awaited_barrier_has_a_setter_on_every_architecture(
 ) -> None:
     for section in cubin(name).sections.values():
         code = instructions(name, section.name)
-        setters = Setters(code, build(code, section, None), issue_cycles(code))
+        setters = Setters(Walker(build(code, section, None), code), issue_cycles(code))
         for instruction in code:
             if setters.awaited(instruction.index):
                 assert setters.reaching(instruction.index), f"{section.name} {instruction.offset:#x}"
