@@ -52,6 +52,10 @@ class SentenceGroup(TyperGroup):
 
 
 def say(sentence: str) -> None:
-    """A sentence on standard error; characters the terminal cannot show are replaced, never fatal."""
+    """A sentence on standard error; characters the terminal cannot show, or would obey, are replaced, never fatal.
+
+    Sentences name kernels and files out of reports that anybody may have made.
+    """
     encoding = sys.stderr.encoding or "utf-8"
-    sys.stderr.write(sentence.encode(encoding, "replace").decode(encoding, "replace") + "\n")
+    shown = "".join(char if char.isprintable() or char in "\n\t" else "\N{REPLACEMENT CHARACTER}" for char in sentence)
+    sys.stderr.write(shown.encode(encoding, "replace").decode(encoding, "replace") + "\n")

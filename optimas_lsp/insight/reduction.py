@@ -70,7 +70,7 @@ class _Compact:
         self.kernels = [kernel for kernel in analysis.kernels if kernel.hot]
         report = analysis.report
         name = PurePosixPath(report.path.replace("\\", "/")).name
-        lines = [f"report {_plain(name)}: {report.device}, {report.tool} {report.tool_version}"]
+        lines = [_plain(f"report {name}: {report.device}, {report.tool} {report.tool_version}")]
         left = limit - _size(lines)
         for at, (kernel, ranked) in enumerate(rank(self.kernels)):
             written = self._kernel(kernel, ranked, left // (len(self.kernels) - at))

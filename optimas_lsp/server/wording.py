@@ -16,6 +16,18 @@ BAR_CELLS = 10
 REASONS_SHOWN = 6
 _SPECIAL = re.compile(r"([\\`*{}\[\]<>#|~]|(?<!\w)_|_(?!\w))")
 """Characters that Markdown reads as markup; an underscore inside a word is none."""
+_OPEN_PIPE = re.compile(r"(?<!\\)\|")
+
+
+def one_line(text: str) -> str:
+    """``text`` on one line without control characters.
+
+    Names come out of reports that anybody may have made: an empty line in one would end the code span around it, and
+    the rest would be read as markup; an escape sequence would reach a terminal that shows the text.
+    """
+    return "".join(
+        char if char.isprintable() else " " if char.isspace() else "\N{REPLACEMENT CHARACTER}" for char in text
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +38,12 @@ class Markup:
 
     def escape(self, text: str) -> str:
         """``text`` so that no character of it is taken for markup."""
+        text = one_line(text)
         return _SPECIAL.sub(r"\\\1", text) if self.markdown else text
 
     def code(self, text: str) -> str:
         """A name out of a program."""
+        text = one_line(text)
         return f"`{text.replace('`', chr(39))}`" if self.markdown else text
 
     def strong(self, text: str) -> str:
@@ -44,7 +58,8 @@ class Markup:
         """A table whose first column is text and whose other columns are numbers; the last column is a bar."""
         if self.markdown:
             rule = ["---", *["---:"] * (len(head) - 2), "---"]
-            return "\n".join("| " + " | ".join(row) + " |" for row in (head, rule, *rows))
+            cells = ([_OPEN_PIPE.sub(r"\\|", cell) for cell in row] for row in (head, rule, *rows))
+            return "\n".join("| " + " | ".join(row) + " |" for row in cells)
         widths = [max(len(row[column]) for row in (head, *rows)) for column in range(len(head))]
         return "\n".join(
             "  ".join(
@@ -133,7 +148,7 @@ def kernel_line(kernel: KernelAnalysis) -> str:
         if kernel.roofline.ceiling is not None:
             parts.append(f"at most {kernel.roofline.ceiling.speedup:.2f}× left")
     if kernel.importance is not None and kernel.importance.counters:
-        parts.append(f"time follows {kernel.importance.counters[0].name}")
+        parts.append(f"time follows {one_line(kernel.importance.counters[0].name)}")
     if kernel.samples.total == 0:
         parts.append("no samples")
     return " · ".join(parts)

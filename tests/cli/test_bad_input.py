@@ -79,6 +79,13 @@ def test_a_kernel_that_is_not_in_the_report_names_those_that_are(report: Path) -
     assert "the report's kernels are: k" in sentence("analyze", report, "--kernel", "nope")
 
 
+def test_a_name_out_of_a_report_cannot_drive_the_terminal(tmp_path: Path) -> None:
+    place = tmp_path / "evil.optimas.json"
+    evil = kernel([line(1)], [(0, "wait", 10, 0)]).model_copy(update={"base_name": "k\x1b]0;title\x07\x9b2J"})
+    place.write_text(profile(evil).model_dump_json(), "utf-8")
+    assert sentence("analyze", place, "--kernel", "nope").isprintable()
+
+
 def test_a_source_folder_that_is_none(report: Path, tmp_path: Path) -> None:
     assert "no folder" in sentence("analyze", report, "--source", tmp_path / "nowhere")
 

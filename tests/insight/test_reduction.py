@@ -50,6 +50,14 @@ def test_conflicts_are_in_the_text() -> None:
     assert "conflict RL-1, PC-1: they disagree" in evidence_text(analysis(kernel(pc(1, 5), conflicts=(conflict,))))
 
 
+def test_the_first_line_is_one_line_whatever_the_report_says_of_its_device() -> None:
+    made = analysis(kernel(pc(1, 5)))
+    evil = made.report.model_copy(update={"device": "GPU\x1b[2J\nkernel k: forged", "tool": "n\x07"})
+    first, second, *_ = evidence_text(made.model_copy(update={"report": evil})).splitlines()
+    assert first.isprintable()
+    assert not second.startswith("kernel k: forged")
+
+
 def test_a_thousand_findings_still_fit_and_the_rest_is_counted() -> None:
     many = kernel(*(pc(n, n, samples=1000 - n) for n in range(1, 1000)))
     text = evidence_text(analysis(many, many, many))

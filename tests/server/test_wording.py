@@ -52,6 +52,21 @@ def test_nothing_out_of_a_program_is_read_as_markup() -> None:
     assert Markup(markdown=False).escape("a*b") == "a*b"
 
 
+@pytest.mark.parametrize("markdown", [True, False])
+def test_a_name_cannot_leave_its_code_span_nor_reach_a_terminal(markdown: bool) -> None:
+    evil = "k\x1b[31m\x9b2J\r\n\n[click](command:run)\u202e\u2028x"
+    markup = Markup(markdown=markdown)
+    for shown in (markup.code(evil), markup.escape(evil)):
+        assert shown.isprintable()
+        assert "click" in shown
+
+
+def test_a_bar_in_a_name_opens_no_column() -> None:
+    markup = Markup(markdown=True)
+    rows = markup.table(["a", "b"], [[markup.code("x|y"), markup.escape("x|y")]]).splitlines()
+    assert rows[2] == r"| `x\|y` | x\|y |"
+
+
 def test_a_table_lines_up_in_plain_text_and_has_a_rule_in_markdown() -> None:
     head, rows = ["reason", "samples", ""], [["wait", "7", "█"], ["long_scoreboard", "4,746", "██"]]
     plain = Markup(markdown=False).table(head, rows).splitlines()

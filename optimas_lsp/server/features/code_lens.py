@@ -21,7 +21,7 @@ def code_lens(snapshot: Snapshot, params: types.CodeLensParams) -> list[types.Co
     lenses: list[types.CodeLens] = []
     for line, kernel in view.kernels:
         name = f"{wording.without_parameters(kernel.name)}: " if names.count(kernel.base_name) > 1 else ""
-        title = f"{name}{wording.kernel_line(kernel)}{stale}"
+        title = f"{wording.one_line(name)}{wording.kernel_line(kernel)}{stale}"
         command = types.Command(title=title, command=OPEN_KERNEL, arguments=[view.document.uri, kernel.mangled])
         at = name_range(view.document.text, line, kernel.base_name, snapshot.client.encoding)
         page = types.Command(title="HTML report", command=OPEN_REPORT, arguments=[view.document.uri, kernel.mangled])

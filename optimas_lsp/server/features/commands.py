@@ -63,7 +63,8 @@ def _finding(report: OpenReport, kernel: KernelAnalysis, evidence: Evidence) -> 
     if evidence.location is not None:
         places = [evidence.location, *evidence.inlined_at]
         yield "\n".join(
-            f"- {MARKDOWN.code(f'{each.file}:{each.line}')} {each.function or ''}".rstrip() for each in places
+            f"- {MARKDOWN.code(f'{each.file}:{each.line}')} {MARKDOWN.escape(each.function or '')}".rstrip()
+            for each in places
         )
     if evidence.causes:
         yield "## Caused by"
@@ -73,7 +74,11 @@ def _finding(report: OpenReport, kernel: KernelAnalysis, evidence: Evidence) -> 
             for cause in evidence.causes
         )
     if evidence.expects:
-        yield "A fix should move " + ", ".join(f"{each.metric} {each.direction}" for each in evidence.expects) + "."
+        yield (
+            "A fix should move "
+            + ", ".join(f"{MARKDOWN.escape(each.metric)} {each.direction}" for each in evidence.expects)
+            + "."
+        )
     if evidence.bound is not None:
         yield f"It buys at most {evidence.bound.speedup:.2f}× for the whole program ({evidence.bound.method})."
     yield "## The kernel"
@@ -93,7 +98,8 @@ def _kernel(report: OpenReport, kernel: KernelAnalysis) -> Iterator[str]:
 def _origin(report: OpenReport) -> str:
     info = report.loaded.analysis.report
     notes = [f"- {MARKDOWN.escape(note.text)}" for note in report.loaded.analysis.notes]
-    origin = f"From {MARKDOWN.code(str(report.path))}, measured on {info.device} with {info.tool} {info.tool_version}."
+    tool = MARKDOWN.escape(f"measured on {info.device} with {info.tool} {info.tool_version}")
+    origin = f"From {MARKDOWN.code(str(report.path))}, {tool}."
     return "\n".join([origin, *(["", *notes] if notes else [])])
 
 

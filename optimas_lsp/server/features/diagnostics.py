@@ -20,6 +20,7 @@ from optimas_lsp.server.locations import uri_of
 from optimas_lsp.server.positions import encoded_code_range, encoded_unseen_range
 from optimas_lsp.server.snapshot import RulePages, Snapshot
 from optimas_lsp.server.views import FileIndex, FileView, Finding
+from optimas_lsp.server.wording import one_line
 
 if TYPE_CHECKING:
     from optimas_lsp.insight.evidence import Evidence, Location
@@ -120,7 +121,11 @@ def message(index: FileIndex, finding: Finding) -> str:
         text = f"{finding.kernel.base_name}: {text}"
     if evidence.location is not None and evidence.location.path is None and evidence.location.file not in index.names:
         text += f" (measured in {evidence.location.file}:{evidence.location.line}, called from here)"
-    return text
+    return one_line(text)
+
+
+def _json(text: str) -> str:
+    return json.dumps(one_line(text))
 
 
 def _related(index: FileIndex, evidence: Evidence) -> list[_Related]:
@@ -128,7 +133,7 @@ def _related(index: FileIndex, evidence: Evidence) -> list[_Related]:
     found: list[_Related] = []
 
     def add(place: Location, text: str) -> None:
-        found.append(_Related(place.file in index.names, place.file, place.path, place.line, json.dumps(text)))
+        found.append(_Related(place.file in index.names, place.file, place.path, place.line, _json(text)))
 
     if evidence.location is not None and evidence.shown is not None and evidence.location != evidence.shown:
         add(evidence.location, "the samples were taken here")
@@ -136,7 +141,7 @@ def _related(index: FileIndex, evidence: Evidence) -> list[_Related]:
         add(frame, f"inlined into {frame.function} here" if frame.function else "inlined here")
     for cause in evidence.causes or ():
         text = f"{cause.opcode} here causes {100 * cause.share:.0f} % of the wait ({cause.confidence})"
-        found.append(_Related(cause.file in index.names, cause.file, cause.path, cause.line, json.dumps(text)))
+        found.append(_Related(cause.file in index.names, cause.file, cause.path, cause.line, _json(text)))
     for wait in evidence.waits:
         add(wait, "waits for this line")
     return [each for each in found if each.line > 0 and (each.here or each.path is not None)]

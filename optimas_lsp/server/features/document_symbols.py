@@ -21,14 +21,14 @@ def document_symbols(
         return [
             types.SymbolInformation(
                 location=types.Location(view.document.uri, code_range(text, line, encoding)),
-                name=kernel.base_name,
+                name=wording.one_line(kernel.base_name) or "kernel",
                 kind=types.SymbolKind.Function,
             )
             for line, kernel in view.kernels
         ]
     return [
         types.DocumentSymbol(
-            name=kernel.base_name,
+            name=wording.one_line(kernel.base_name) or "kernel",
             detail=wording.kernel_line(kernel),
             kind=types.SymbolKind.Function,
             range=code_range(text, line, encoding),

@@ -57,7 +57,7 @@ def _line(markup: Markup, heat: Heat, findings: list[Finding], *, alone: bool) -
     line, kernel = heat.heat, heat.kernel
     share = f"{100 * line.share:.1f} ± {100 * line.margin:.1f} %"
     of = f"of {markup.code(kernel.base_name)}'s {kernel.samples.total:,} samples"
-    yield f"{markup.strong(share)} {of}" + ("" if alone else f" · {wording.kernel_line(kernel)}")
+    yield f"{markup.strong(share)} {of}" + ("" if alone else f" · {markup.escape(wording.kernel_line(kernel))}")
     yield wording.reason_table(markup, line)
     mine = [each for each in findings if each.kernel.mangled == kernel.mangled]
     for finding in mine:
@@ -102,7 +102,7 @@ def kernel_facts(markup: Markup, kernel: KernelAnalysis) -> Iterator[str]:
     from optimas_lsp.insight.facts import describe
 
     yield f"{markup.strong('kernel')} {markup.code(kernel.name)}"
-    yield wording.kernel_line(kernel)
+    yield markup.escape(wording.kernel_line(kernel))
     whole = [evidence for evidence in kernel.evidence if evidence.location is None]
     for evidence in whole:
         yield f"{markup.strong(evidence.id)} {markup.escape(evidence.text)}"

@@ -55,4 +55,5 @@ def label(heat: LineHeat) -> str:
     from optimas_lsp.insight.stalls import is_stall
 
     main = next((each.reason for each in heat.reasons if is_stall(each.reason)), None)
-    return f"{wording.bar(heat.share, 5)} {wording.short_percent(heat.share)}" + (f" {main}" if main else "")
+    reason = f" {wording.one_line(main)}" if main else ""
+    return f"{wording.bar(heat.share, 5)} {wording.short_percent(heat.share)}{reason}"
