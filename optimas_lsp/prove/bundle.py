@@ -84,13 +84,21 @@ def write_runner(destination: Path) -> None:
 
 
 def bundle_hash(job: Path, specification: Mapping[str, Any]) -> str:
-    """SHA-256 over the specification and every byte of tree, patch and witness: what a recorded proof is keyed by."""
-    state = hashlib.sha256(json.dumps(specification, sort_keys=True).encode())
+    """SHA-256 over the specification and every byte and mode of tree, patch, witness and runner.
+
+    It is what a recorded proof is keyed by.
+    """
+    state = hashlib.sha256(json.dumps(specification, sort_keys=True).encode() + b"\0")
+    with zipfile.ZipFile(job / "runner.pyz") as archive:
+        for name in archive.namelist():
+            state.update(name.encode() + b"\0" + hashlib.sha256(archive.read(name)).digest())
     for part in ("tree", "patch", "witness"):
         root = job / part
         for path in sorted(p for p in root.rglob("*") if p.is_file()):
-            state.update(str(path.relative_to(job)).encode() + b"\0")
-            state.update(hashlib.sha256(path.read_bytes()).digest())
+            state.update(os.fsencode(path.relative_to(job)) + b"\0")
+            with path.open("rb") as stream:
+                state.update(hashlib.file_digest(stream, "sha256").digest())
+            state.update(b"x" if os.access(path, os.X_OK) else b"-")
     return state.hexdigest()
 
 
@@ -110,8 +118,12 @@ def pack(
     ``kernels`` are mangled names; ``static`` is the guardrails' {status, sentence}; ``options`` may hold ``timing``,
     ``limits``, ``gates``, ``required``, ``sanitizers`` and ``reprofile``. Raises BundleError.
     """
+    if (destination / "tree").exists() or (destination / "patch").exists():
+        raise BundleError("there is a job already", where=destination, remedy="give an empty folder")
     destination.mkdir(parents=True, exist_ok=True)
     taken = set(snapshot(folder, destination / "tree"))
+    if not taken:
+        raise BundleError("there is no file to build a program from", where=folder, remedy="check the folder")
     for name, data in patch.items():
         if name not in taken:
             raise BundleError("the candidate changes a file that is not part of the program", where=folder / name)

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from . import gates, measure, process, tools
 from .job import Job, JobError
-from .record import Record
+from .record import Record, take_key
+from .trees import TreeChangedError
 
 ORDER = ("static", "build", "determinism", "run", "compare", "sanitize", "time", "plausible", "reprofile", "provenance")
 NEEDS_GPU = frozenset(ORDER[2:9])
@@ -27,11 +28,16 @@ GATES = {
 }
 
 
-class StoppedError(Exception):
+class StoppedError(BaseException):
     """Somebody cancelled the job."""
 
 
+_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+
 def _stop(_signal: int, _frame: object) -> None:
+    for number in _SIGNALS:  # once is enough: a second one must not interrupt the clearing up
+        signal.signal(number, signal.SIG_IGN)
     raise StoppedError
 
 
@@ -48,15 +54,19 @@ def climb(job: Job, record: Record) -> str:
             elif name in NEEDS_GPU and not job.gpu:
                 done = record.finish(name, "skipped", "there is no NVIDIA GPU on this machine")
             else:
-                if name == "determinism" and not ran:
-                    gates.runs(job, record)
-                    ran = True
-                done = GATES[name](job, record)
+                try:
+                    if name in {"determinism", "run", "compare"} and not ran:
+                        gates.runs(job, record)  # also when resumed: the candidate goes before the original
+                        ran = True
+                    done = GATES[name](job, record)
+                except TreeChangedError as error:
+                    done = record.finish(name, "fail", str(error))
         if done["status"] == "fail":
             return "rejected"
     missing = [name for name in ORDER if name in required and (record.gate(name) or {}).get("status") != "pass"]
     if job.gpu and not job.witness_library:
         record.unchecked("memory and kernel times: " + job.witness_missing)
+        return "not proven"
     return "not proven" if missing else "proven"
 
 
@@ -65,21 +75,29 @@ def main(arguments: list[str]) -> int:
     if len(arguments) != 1:
         sys.stderr.write("usage: python3 runner.pyz JOB\n")
         return 2
-    signal.signal(signal.SIGTERM, _stop)
-    signal.signal(signal.SIGINT, _stop)
-    signal.signal(signal.SIGHUP, _stop)
+    key = take_key()
     process.adopt_orphans()
     try:
+        for number in _SIGNALS:
+            signal.signal(number, _stop)
         job = Job(Path(arguments[0]))
     except JobError as error:
         sys.stderr.write(f"{error}\n")
         return 2
-    record = Record(job.folder, job.data["hash"])
+    except StoppedError:
+        return 130
+    record = Record(job.folder, job.data["hash"], key)
     if record.data["verdict"]:
         return 0 if record.data["verdict"] == "proven" else 1
     try:
+        process.end_leftovers(job.work)
         record.data["started"] = record.data.get("started") or tools.stamp()
-        job.lay_out()
+        try:
+            job.lay_out((record.gate("build") or {"facts": {}})["facts"].get("trees"))
+        except TreeChangedError as error:
+            record.event("build", f"{error}: everything is done again")
+            record.data["gates"] = []
+            job.lay_out()
         record.data["verdict"] = climb(job, record)
         record.data["finished"] = tools.stamp()
         record.event("done", record.data["verdict"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 from pathlib import Path
 from typing import Sequence
@@ -37,14 +38,17 @@ def _shown(line: bytes) -> str:
 
 
 def _close(left: bytes, right: bytes, tolerance: dict[str, float]) -> bool:
-    """Same text around the numbers, and each number within the relative or absolute tolerance. NaN never agrees."""
+    """Same text around the numbers, and each number the same text or finite and within the tolerance."""
     if _NUMBER.sub(b"#", left) != _NUMBER.sub(b"#", right):
         return False
     pairs = zip(_NUMBER.findall(left), _NUMBER.findall(right))
     return all(
         a == b
-        or abs(float(a) - float(b))
-        <= max(tolerance.get("absolute", 0.0), tolerance.get("relative", 0.0) * abs(float(a)))
+        or (
+            math.isfinite(float(a))
+            and abs(float(a) - float(b))
+            <= max(tolerance.get("absolute", 0.0), tolerance.get("relative", 0.0) * abs(float(a)))
+        )
         for a, b in pairs
     )
 

@@ -45,12 +45,15 @@ def build(job: Job, record: Record) -> Gate:
             if not done.good:
                 seconds = time.monotonic() - began
                 return record.finish("build", FAIL, done.sentence("building the " + side), seconds, logs, side=side)
+    trees = job.seal_trees()
     a, b = _entry_points(job, "baseline"), _entry_points(job, "candidate")
     record.data["resources"] = {"baseline": a, "candidate": b}
     seconds = time.monotonic() - began
+    if a and not b:
+        return record.finish("build", FAIL, "no kernel can be found in the candidate's binary", seconds, logs)
     if not a or not b:
         record.unchecked("entry points and parameter layout of the binary (cuobjdump or the binary's name is missing)")
-        return record.finish("build", PASS, "both versions build", seconds, logs)
+        return record.finish("build", PASS, "both versions build", seconds, logs, trees=trees)
     for name in sorted(set(a) | set(b)):
         if name not in b or name not in a:
             sentence = "the kernel {} {}".format(name, "is gone" if name in a else "is new")
@@ -60,13 +63,13 @@ def build(job: Job, record: Record) -> Gate:
     spilled = [n for n in a if b[n]["local"] > a[n]["local"] or b[n]["stack"] > a[n]["stack"]]
     sentence = f"both versions build; the same {len(a)} kernels"
     sentence += "; new register spills or stack in " + ", ".join(spilled) if spilled else ""
-    return record.finish("build", PASS, sentence, seconds, logs, spills=spilled)
+    return record.finish("build", PASS, sentence, seconds, logs, spills=spilled, trees=trees)
 
 
 def _make_output_folders(tree: Path, commands: list[list[str]]) -> None:
     """Make the folders that ``-o`` writes into: a snapshot has no build folder, and compilers make none."""
     for command in commands:
-        for flag, name in zip(command, command[1:]):
+        for flag, name in zip(command, command[1:]):  # noqa: RUF007  (Python 3.8 has no pairwise)
             if flag == "-o" and not Path(name).is_absolute() and ".." not in Path(name).parts:
                 (tree / name).parent.mkdir(parents=True, exist_ok=True)
 
@@ -95,7 +98,8 @@ def _modes(side: str, label: str) -> tuple[str, ...]:
 
 def determinism(job: Job, record: Record) -> Gate:
     """The original twice: identical means that a bit-for-bit oracle exists."""
-    began = time.monotonic()
+    began, launch_level = time.monotonic(), True
+    inexact: dict[str, str] = {}
     for name in job.inputs:
         first, one, left = job.run("baseline", name, "1", poison=POISONS[0])
         second, two, right = job.run("baseline", name, "2", poison=POISONS[0])
@@ -105,22 +109,35 @@ def determinism(job: Job, record: Record) -> Gate:
                 return record.finish("determinism", FAIL, sentence, time.monotonic() - began)
         if one.used and not (one.present and two.present):
             return record.finish("determinism", FAIL, one.why_absent() if not one.present else two.why_absent())
-        why = outputs_difference(job, (first, left), (second, right), None)
-        why = why or compare.copies_difference(one, two)
+        output = outputs_difference(job, (first, left), (second, right), None)
+        why = output or compare.copies_difference(one, two)
         if why and not job.tolerance:
             sentence = f"two runs of the original differ on input {name}: {why}; a tolerance can be set in [target]"
             return record.finish("determinism", FAIL, sentence, time.monotonic() - began)
         if why:
-            sentence = f"two runs of the original differ ({why}); compared within the tolerance that was set"
-            return record.finish("determinism", PASS, sentence, time.monotonic() - began, exact=False)
-        if compare.launch_difference(one, two):
-            job.data["launch_level"] = False
+            far = output and outputs_difference(job, (first, left), (second, right), job.tolerance)
+            if far:
+                sentence = f"two runs of the original differ by more than the tolerance on input {name}: {far}"
+                return record.finish("determinism", FAIL, sentence, time.monotonic() - began)
+            inexact[name] = why
+            record.unchecked(f"copies to and from the host on input {name}: two runs of the original differ ({why})")
+        elif one.errors or two.errors or compare.launch_difference(one, two):
+            launch_level = False
             record.unchecked(
-                "memory after each launch: two runs of the original differ there, though not in what they output"
+                "memory after each launch: two runs of the original differ there or could not be looked at, though "
+                "they agree in what they output"
             )
+    facts: dict[str, Any] = {"exact": not inexact, "inexact": sorted(inexact), "launch_level": launch_level}
+    if inexact:
+        sentence = (
+            "two runs of the original differ on {} ({}); compared there within the tolerance that was set".format(
+                ", ".join(inexact), next(iter(inexact.values()))
+            )
+        )
+        return record.finish("determinism", PASS, sentence, time.monotonic() - began, **facts)
     count = len(job.inputs)
     sentence = "two runs of the original are identical on {} input{}".format(count, "" if count == 1 else "s")
-    return record.finish("determinism", PASS, sentence, time.monotonic() - began, exact=True)
+    return record.finish("determinism", PASS, sentence, time.monotonic() - began, **facts)
 
 
 def run(job: Job, record: Record) -> Gate:
@@ -140,6 +157,10 @@ def run(job: Job, record: Record) -> Gate:
                 return record.finish("run", FAIL, testimony.why_absent(), spent, files, input=name)
             expected = job.run("baseline", name, "1", poison=POISONS[0])[1]
             new = [f for f in testimony.failed if f["call"] not in {e["call"] for e in expected.failed}]
+            strange = [e for e in testimony.errors if e.get("what") not in {b.get("what") for b in expected.errors}]
+            if strange and not new:
+                sentence = "on input {} the witness reports: {}".format(name, strange[0].get("what"))
+                return record.finish("run", FAIL, sentence, spent, files, input=name)
             if new:
                 sentence = "on input {} the call {} {}failed with CUDA error {}".format(
                     name, new[0]["call"], "of " + new[0]["kernel"] + " " if new[0]["kernel"] else "", new[0]["code"]
@@ -163,9 +184,9 @@ def run(job: Job, record: Record) -> Gate:
 def compare_gate(job: Job, record: Record) -> Gate:
     """Outputs, what the host got, and memory after every launch, against the original, on every input."""
     began, compared, level = time.monotonic(), 0, "launch"
-    exact = (record.gate("determinism") or {"facts": {}})["facts"].get("exact", True)
-    tolerance = None if exact else job.tolerance
+    facts = (record.gate("determinism") or {"facts": {}})["facts"]
     for name in job.inputs:
+        exact, tolerance = name not in facts.get("inexact", ()), tolerance_of(job, record, name)
         reference, expected, left = job.run("baseline", name, "1", poison=POISONS[0])
         for label, poison in zip(("1", "2"), POISONS):
             finished, found, right = job.run("candidate", name, label, modes=MODES[label], poison=poison)
@@ -184,7 +205,7 @@ def compare_gate(job: Job, record: Record) -> Gate:
                 sentence = f"input {name}, run {label}: {why}"
                 return record.finish("compare", FAIL, sentence, spent, files, input=name)
             compared += len(found.readbacks)
-            if exact and label == "1" and job.data.get("launch_level", True):
+            if exact and label == "1" and facts.get("launch_level", True):
                 level = _launch_level(job, record, name, (expected, found), level)
     if not compared:
         sentence = "nothing could be compared: no output, no file and no copy to the host on any input"
@@ -194,9 +215,16 @@ def compare_gate(job: Job, record: Record) -> Gate:
         "read-back": "the outputs and what the host got are",
         "output": "the outputs are",
     }[level]
+    exact = not facts.get("inexact")
     how = "identical bit for bit" if exact else "within the tolerance that was set"
     sentence = f"{words} {how} on {len(job.inputs)} inputs, two runs each"
     return record.finish("compare", PASS, sentence, time.monotonic() - began, level=level, exact=exact)
+
+
+def tolerance_of(job: Job, record: Record, name: str) -> dict[str, float] | None:
+    """The configured tolerance, for inputs on which two runs of the original differ; None everywhere else."""
+    facts = (record.gate("determinism") or {"facts": {}})["facts"]
+    return job.tolerance if name in facts.get("inexact", ()) else None
 
 
 def _something(job: Job, finished: process.Finished, folder: Path) -> int:

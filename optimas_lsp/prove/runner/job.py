@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Sequence, Tuple
 
 from . import process, tools, witness
+from .trees import Tree, TreeChangedError
 
 SCHEMA = "optimas.job/1"
 SIDES = ("baseline", "candidate")
@@ -51,22 +52,33 @@ class Job:
         self.nvcc = tools.find("nvcc")
         self.witness_library: Path | None = None
         self.witness_missing = "there is no GPU here"
+        self.trees: dict[str, Tree] = {}
         self._runs: dict[tuple[str, str, str], Run] = {}
 
     def tree(self, side: str) -> Path:
         """The working copy of one side."""
         return self.work / side
 
-    def lay_out(self) -> None:
-        """Make both working copies; the candidate's gets the patch. What was built before in them is kept."""
+    def lay_out(self, built: dict[str, str] | None = None) -> None:
+        """Make both working copies; the candidate's gets the patch.
+
+        ``built`` are the digests of copies that were built before; such copies are kept, if they are still the same.
+        Raises TreeChangedError when they are not.
+        """
         for side in SIDES:
             tree = self.tree(side)
-            if not tree.exists():
+            if built:
+                self.trees[side] = Tree(tree, self._patterns())
+                if not tree.is_dir() or self.trees[side].digest() != built[side]:
+                    raise TreeChangedError(f"the {side}'s folder changed while the proof was interrupted")
+            else:
+                shutil.rmtree(str(tree), ignore_errors=True)
                 partial = tree.with_name(side + ".partial")
                 shutil.rmtree(str(partial), ignore_errors=True)
                 shutil.copytree(str(self.folder / "tree"), str(partial), symlinks=True)
                 if side == "candidate":
                     for name in self.data["files"]:
+                        (partial / name).unlink()  # it may be a link: never write to what it leads to
                         shutil.copyfile(str(self.folder / "patch" / name), str(partial / name))
                 partial.replace(tree)
         if self.gpu and self.witness_library is None:
@@ -76,6 +88,11 @@ class Job:
                 self.witness_missing = ""
             except (witness.WitnessUnavailableError, OSError) as error:
                 self.witness_missing = str(error)
+
+    def seal_trees(self) -> dict[str, str]:
+        """Remember both working copies as they were built; from now on no run may change them. Returns digests."""
+        self.trees = {side: Tree(self.tree(side), self._patterns()) for side in SIDES}
+        return {side: tree.digest() for side, tree in self.trees.items()}
 
     def environment(self, scratch: Path, extra: dict[str, str] | None = None) -> dict[str, str]:
         """The environment of one command, with the toolkit's own folder first on the path."""
@@ -105,6 +122,7 @@ class Job:
             extra = witness.environment(
                 self.witness_library, scratch / "witness", modes, self.kernels, self.seed, poison, dump
             )
+        self.restore()
         self._remove_outputs(side)
         log = self.logs / f"{side}-{name}"
         command = self.inputs[name]
@@ -113,6 +131,11 @@ class Job:
         self._keep_outputs(side, scratch / "files")
         self._runs[key] = (finished, testimony, scratch)
         return self._runs[key]
+
+    def restore(self) -> None:
+        """Remove what earlier runs left in the working copies; raises TreeChangedError when they changed a file."""
+        for side, tree in self.trees.items():
+            tree.restore(side)
 
     def forget_runs(self) -> None:
         """Drop remembered runs (their folders stay until the job is cleaned)."""
@@ -124,13 +147,13 @@ class Job:
     def _remove_outputs(self, side: str) -> None:
         for pattern in self._patterns():  # an output left by an earlier run must not pass for this one's
             for path in self.tree(side).glob(pattern):
-                if path.is_file():
+                if path.is_file() or path.is_symlink():
                     path.unlink()
 
     def _keep_outputs(self, side: str, destination: Path) -> None:
         for pattern in self._patterns():
             for path in self.tree(side).glob(pattern):
-                if path.is_file():
+                if path.is_file() and not path.is_symlink():  # a link could lead to what the other side wrote
                     place = destination / path.relative_to(self.tree(side))
                     place.parent.mkdir(parents=True, exist_ok=True)
                     path.replace(place)

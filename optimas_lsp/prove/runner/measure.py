@@ -10,7 +10,7 @@ from statistics import median
 from typing import Any, Dict, List
 
 from . import VERSION, compare, process, timing, tools
-from .gates import FAIL, PASS, SKIPPED, Gate, outputs_difference
+from .gates import FAIL, PASS, SKIPPED, Gate, outputs_difference, tolerance_of
 from .job import Job, Run
 from .record import Record
 
@@ -31,13 +31,15 @@ def sanitize(job: Job, record: Record) -> Gate:
     name = job.data["target"].get("sanitize_input") or next(iter(job.inputs))
     limits = process.Limits(job.run_limits.seconds * 20, job.run_limits.memory_mb, 512, job.run_limits.file_mb)
     counts: dict[str, int | None] = {}
-    reference = job.run("baseline", name, "1")
+    reference, tolerance = job.run("baseline", name, "1"), tolerance_of(job, record, name)
     with tools.gpu_turn(False, job.gpu_uuid):
         for number, check in enumerate(job.data.get("sanitizers", SANITIZERS)):
             record.event("sanitize", check, number, len(SANITIZERS))
-            counts[check], why, files = _sanitize_once(job, tool, check, "candidate", name, limits, reference)
+            counts[check], why, files = _sanitize_once(
+                job, tool, check, "candidate", name, limits, reference, tolerance
+            )
             if why or counts[check]:
-                baseline = _sanitize_once(job, tool, check, "baseline", name, limits, reference)[0]
+                baseline = _sanitize_once(job, tool, check, "baseline", name, limits, reference, tolerance)[0]
                 sentence = why or "{} found {} error{} in the candidate".format(
                     check, counts[check], "" if counts[check] == 1 else "s"
                 )
@@ -48,8 +50,16 @@ def sanitize(job: Job, record: Record) -> Gate:
 
 
 def _sanitize_once(
-    job: Job, tool: str, check: str, side: str, name: str, limits: process.Limits, reference: Run
+    job: Job,
+    tool: str,
+    check: str,
+    side: str,
+    name: str,
+    limits: process.Limits,
+    reference: Run,
+    tolerance: dict[str, float] | None,
 ) -> tuple[int | None, str | None, list[Path]]:
+    job.restore()
     command = [tool, "--tool", check, "--print-limit", "20", *job.inputs[name]]
     scratch = job.work / "sanitize"
     scratch.mkdir(exist_ok=True)
@@ -64,15 +74,15 @@ def _sanitize_once(
     if len(found) != 1:
         return None, f"{check} printed {len(found)} summaries instead of one", files
     if "stdout" in job.outputs and not found[0]:
-        why = _output_under_tool(job, reference[0].stdout, done.stdout)
+        why = _output_under_tool(job, reference[0].stdout, done.stdout, tolerance)
         if why:
             return None, f"under {check} the output changed: {why}", files
     return found[0], None, files
 
 
-def _output_under_tool(job: Job, expected: Path, found: Path) -> str | None:
+def _output_under_tool(job: Job, expected: Path, found: Path, tolerance: dict[str, float] | None) -> str | None:
     """Compare standard output with the tool's own '=========' lines left out: proof that the program really ran."""
-    return compare.text_difference(expected, found, [*job.ignore, "^========="], job.tolerance)
+    return compare.text_difference(expected, found, [*job.ignore, "^========="], tolerance)
 
 
 def measure_time(job: Job, record: Record) -> Gate:
@@ -81,6 +91,7 @@ def measure_time(job: Job, record: Record) -> Gate:
     name = job.data["target"].get("time_input") or next(iter(job.inputs))
     modes = ("time",) if job.witness_library else ()
     series: Series = {side: {"kernel_ns": [], "gpu_ns": [], "program_s": []} for side in ("baseline", "candidate")}
+    tolerance = tolerance_of(job, record, name)
     with tools.gpu_turn(True, job.gpu_uuid):
         before = tools.state()
         for side in series:
@@ -88,7 +99,7 @@ def measure_time(job: Job, record: Record) -> Gate:
         for pair in range(int(plan["max_pairs"])):
             record.event("time", f"pair {pair + 1}", pair, int(plan["max_pairs"]))
             for side in ("baseline", "candidate") if pair % 2 == 0 else ("candidate", "baseline"):
-                why = _time_once(job, side, name, f"time-{pair}", modes, series[side])
+                why = _time_once(job, side, name, f"time-{pair}", modes, series[side], tolerance)
                 if why:
                     return record.finish("time", FAIL, why, time.monotonic() - began)
             key = "kernel_ns" if modes else "program_s"
@@ -106,13 +117,19 @@ def measure_time(job: Job, record: Record) -> Gate:
 
 
 def _time_once(
-    job: Job, side: str, name: str, label: str, modes: tuple[str, ...], series: dict[str, list[float]]
+    job: Job,
+    side: str,
+    name: str,
+    label: str,
+    modes: tuple[str, ...],
+    series: dict[str, list[float]],
+    tolerance: dict[str, float] | None,
 ) -> str | None:
     finished, testimony, folder = job.run(side, name, label, modes=modes)
     if not finished.good:
         return finished.sentence(f"the {side} while it was timed")
     reference = job.run(side, name, "1")
-    why = outputs_difference(job, (reference[0], reference[2]), (finished, folder), job.tolerance)
+    why = outputs_difference(job, (reference[0], reference[2]), (finished, folder), tolerance)
     if why:
         return f"while it was timed the {side} gave another output: {why}"
     if testimony.used:
@@ -223,6 +240,7 @@ def reprofile(job: Job, record: Record) -> Gate:
             command = [tool, "--clock-control", "none", "-f", "-o", str(report), *wanted, *job.inputs[name]]
             scratch = job.work / "profile"
             scratch.mkdir(exist_ok=True)
+            job.restore()
             done = process.run(command, job.tree(side), job.environment(scratch), limits, job.logs / "profile", side)
             if not done.good or not report.is_file():
                 sentence = done.sentence("profiling the " + side)

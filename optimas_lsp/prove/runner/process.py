@@ -17,6 +17,8 @@ KEPT_VARIABLES = ("PATH", "LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH", "CUDA_HOME"
 KEPT_PREFIXES = ("NVIDIA_",)
 _SECRET_WORDS = ("KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL")
 _PR_SET_CHILD_SUBREAPER = 36
+_PR_SET_DUMPABLE = 4
+_PR_SET_PDEATHSIG = 1
 _POLL_S = 0.02
 
 
@@ -103,9 +105,29 @@ def network_prefix() -> list[str]:
 
 
 def adopt_orphans() -> None:
-    """Become the parent of daemonised grandchildren, so that they can be found and ended (Linux)."""
+    """Become the parent of daemonised grandchildren, so that they can be found and ended (Linux).
+
+    Our own memory and first environment are closed to other processes of this user: they hold the seal's key.
+    """
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
+
+
+def end_leftovers(work: Path) -> int:
+    """Kill what an earlier runner of the job left running when it was killed itself; returns how many there were.
+
+    They are known by the temporary folder in their environment, which lies in the job's ``work``.
+    """
+    mark, count = b"TMPDIR=" + os.fsencode(str(work)), 0
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and int(entry.name) != os.getpid():
+            with contextlib.suppress(OSError):
+                variables = (entry / "environ").read_bytes().split(b"\0")
+                if any(v == mark or v.startswith(mark + b"/") for v in variables):
+                    os.kill(int(entry.name), signal.SIGKILL)
+                    count += 1
+    return count
 
 
 def _parents() -> dict[int, list[tuple[int, int, str]]]:
@@ -148,8 +170,14 @@ def end_descendants(root: int | None = None) -> None:
 
 
 def _limit_child(limits: Limits) -> Callable[[], None]:
+    library, runner = ctypes.CDLL(None), os.getpid()
+
     def apply() -> None:
         os.setsid()
+        with contextlib.suppress(AttributeError):
+            library.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        if os.getppid() != runner:  # it died before the line above
+            os.kill(os.getpid(), signal.SIGKILL)
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         resource.setrlimit(resource.RLIMIT_FSIZE, (limits.file_mb << 20, limits.file_mb << 20))
         with contextlib.suppress(ValueError, OSError):

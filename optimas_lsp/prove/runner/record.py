@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import json
 import os
 import time
@@ -11,12 +13,33 @@ from typing import Any, Iterable
 SCHEMA = "optimas.result/1"
 
 
+KEY = "OPTIMAS_SEAL"
+"""The variable that brings the key of the seal; whoever started the runner keeps it."""
+
+
+def take_key() -> bytes:
+    """The seal's key, taken out of the environment so that nothing started from here sees it; b'' without one."""
+    return os.environ.pop(KEY, "").encode()
+
+
+def seal(data: dict[str, Any], key: bytes) -> str:
+    """HMAC-SHA-256 of a result without its own seal, hexadecimal; '' without a key.
+
+    A candidate can write into the job's folder, but not what only the runner and its starter can seal.
+    """
+    if not key:
+        return ""
+    text = json.dumps({k: v for k, v in data.items() if k != "seal"}, sort_keys=True)
+    return hmac.new(key, text.encode(), hashlib.sha256).hexdigest()
+
+
 class Record:
     """The result under way. Every change is on disk before the next step starts."""
 
-    def __init__(self, folder: Path, job_hash: str) -> None:
+    def __init__(self, folder: Path, job_hash: str, key: bytes = b"") -> None:
         self.folder = Path(folder)
         self.path = self.folder / "result.json"
+        self._key = key
         self.data: dict[str, Any] = self._previous(job_hash) or {
             "schema": SCHEMA,
             "job": job_hash,
@@ -34,10 +57,13 @@ class Record:
             data: dict[str, Any] = json.loads(self.path.read_text("utf-8"))
         except (OSError, ValueError):
             return None
-        return data if data.get("schema") == SCHEMA and data.get("job") == job_hash else None
+        if data.get("schema") != SCHEMA or data.get("job") != job_hash:
+            return None
+        return data if hmac.compare_digest(str(data.get("seal", "")), seal(data, self._key)) else None
 
     def save(self) -> None:
         """Write result.json whole or not at all."""
+        self.data["seal"] = seal(self.data, self._key)
         temporary = self.path.with_suffix(".tmp")
         with temporary.open("w", encoding="utf-8") as stream:
             json.dump(self.data, stream, indent=1, sort_keys=True)

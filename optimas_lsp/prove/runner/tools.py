@@ -78,7 +78,12 @@ def gpu_turn(exclusive: bool, uuid: str) -> Generator[None, None, None]:
         return
     path = Path(tempfile.gettempdir(), "optimas-gpu-{}.lock".format(re.sub(r"[^A-Za-z0-9-]", "", uuid or "0")))
     with contextlib.ExitStack() as stack:
-        handle = stack.enter_context(os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666), "r+"))
+        flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW
+        try:  # another user's file can be locked, too, but must not be opened for creating
+            number = os.open(path, flags)
+        except FileNotFoundError:
+            number = os.open(path, flags | os.O_CREAT, 0o644)
+        handle = stack.enter_context(os.fdopen(number, "rb"))
         fcntl.flock(handle, fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH)
         yield
 

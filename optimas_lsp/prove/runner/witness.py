@@ -105,6 +105,8 @@ class Testimony:
     ``used`` is False for a run without a witness (``folder`` is None); then everything is empty.
     """
 
+    __test__ = False
+
     def __init__(self, folder: Path | None) -> None:
         self.used = folder is not None
         self.starts: list[Entry] = []
@@ -126,13 +128,15 @@ class Testimony:
             "error": self.errors,
         }
         for path in sorted(folder.glob("witness-*.jsonl")) if folder else ():
+            if path.is_symlink() or not path.is_file():
+                self.errors.append({"what": "the record is not a plain file", "file": path.name})
+                continue
             for text in path.read_text("utf-8", "replace").splitlines():
                 try:
                     entry: Entry = json.loads(text)
-                except ValueError:
+                    bins.get(str(entry["event"]), []).append(entry)
+                except (ValueError, TypeError, KeyError):
                     self.errors.append({"what": "a line of the record is broken", "file": path.name})
-                    continue
-                bins.get(str(entry.get("event")), []).append(entry)
 
     @property
     def present(self) -> bool:

@@ -157,7 +157,7 @@ CHEATS = (
     _cheat(
         "data-race",
         "block bins without the barriers between the phases",
-        "compare sanitize",
+        "compare sanitize run",
         MAPPING,
         (PRIVATE_BINS[0], PRIVATE_BINS[1].replace("    __syncthreads();\n", "")),
     ),

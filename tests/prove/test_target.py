@@ -1,0 +1,55 @@
+"""[target] says how to build and run a program; what is wrong in it is one sentence that names the key."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from optimas_lsp.errors import ConfigError
+from optimas_lsp.prove.target import parse_target, read_target
+
+GOOD: dict[str, Any] = {"build": [["make"]], "inputs": {"small": ["./a", "1"], "large": ["./a", "9"]}}
+
+
+def test_a_target_says_how_to_build_and_run() -> None:
+    target = parse_target(GOOD, where="optimas.toml")
+    assert target.build == (("make",),)
+    assert target.inputs["large"] == ("./a", "9")
+    assert target.outputs == ("stdout",)
+    assert target.tolerance is None
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        (3, "[target] must be a table"),
+        ({"build": []}, "'target.inputs': Field required"),
+        ({"inputs": {}}, "[target.inputs] names no command"),
+        ({"inputs": {"default": []}}, "'target.inputs.default'"),
+        ({**GOOD, "biuld": [["make"]]}, "'target.biuld'"),
+        ({**GOOD, "ignore": ["("]}, "not a regular expression"),
+        ({**GOOD, "outputs": ["../x"]}, "must be a path inside the program's folder"),
+        ({**GOOD, "outputs": ["/etc/passwd"]}, "must be a path inside the program's folder"),
+        ({**GOOD, "binary": "../../bin/sh"}, "'target.binary'"),
+        ({**GOOD, "time_limit_s": 0}, "'target.time_limit_s'"),
+        ({**GOOD, "tolerance": {"relative": -1}}, "'target.tolerance.relative'"),
+        ({**GOOD, "time_input": "huge"}, "'target.time_input' names the input 'huge'"),
+        ({**GOOD, "sanitize_input": "tiny"}, "'target.sanitize_input' names the input 'tiny'"),
+    ],
+)
+def test_what_is_wrong_is_named_with_file_and_key(table: object, words: str) -> None:
+    with pytest.raises(ConfigError) as failure:
+        parse_target(table, where="optimas.toml")
+    assert words in failure.value.sentence()
+    assert "optimas.toml" in failure.value.sentence()
+
+
+def test_a_file_without_a_target_says_what_to_add(tmp_path: Path) -> None:
+    toml = tmp_path / "optimas.toml"
+    toml.write_text("[hotKernels]\n", "utf-8")
+    with pytest.raises(ConfigError) as failure:
+        read_target(toml)
+    assert "there is no [target] table" in failure.value.sentence()
+    assert "docs/proof.md" in failure.value.sentence()
