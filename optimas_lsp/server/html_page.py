@@ -9,6 +9,7 @@ from pathlib import Path
 
 from optimas_lsp.errors import WorkerError
 from optimas_lsp.server import rule_pages
+from optimas_lsp.server.jobs import environment
 
 SECONDS = 120.0
 """A page that takes longer is given up; from a cached profile it takes about a second."""
@@ -22,7 +23,7 @@ def make(report: Path, source: Path | None) -> Path:
     folder = rule_pages.folder() / "reports"
     folder.mkdir(parents=True, exist_ok=True)
     page = folder / f"{report.stem}-{sha256(str(report).encode('utf-8', 'surrogateescape')).hexdigest()[:12]}.html"
-    line = [sys.executable, "-c", "from optimas_lsp.cli import main; main()", "analyze", str(report)]
+    line = [sys.executable, "-P", "-c", "from optimas_lsp.cli import main; main()", "analyze", str(report)]
     line += ["--format", "html", "--output", str(page)]
     if source is not None and source.parent.is_dir():
         line += ["--source", str(source.parent)]
@@ -30,6 +31,7 @@ def make(report: Path, source: Path | None) -> Path:
         done = subprocess.run(
             line,
             stdin=subprocess.DEVNULL,
+            env=environment(),
             capture_output=True,
             text=True,
             errors="replace",

@@ -11,11 +11,13 @@ import logging
 import os
 import signal
 import sys
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import optimas_lsp
 from optimas_lsp import errors
 from optimas_lsp.errors import OptimasError, WorkerError
 
@@ -127,6 +129,13 @@ class _Assembly:
         return Loaded(analysis, self.report["launches"], tuple(self.matches), self.sources)
 
 
+def environment() -> dict[str, str]:
+    """What Python processes of ours get: this package importable and, with ``-P``, no module out of a workspace."""
+    home = str(Path(optimas_lsp.__file__).resolve().parents[1])
+    inherited = [str(Path(item).resolve()) for item in os.environ.get("PYTHONPATH", "").split(os.pathsep) if item]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join([home, *inherited]), "OPENBLAS_NUM_THREADS": "1"}
+
+
 async def load(request: LoadRequest, on_progress: Progress | None = None) -> Loaded:
     """Read and analyse one report in a process of its own.
 
@@ -135,6 +144,7 @@ async def load(request: LoadRequest, on_progress: Progress | None = None) -> Loa
     """
     process = await asyncio.create_subprocess_exec(
         sys.executable,
+        "-P",
         "-m",
         "optimas_lsp.server.worker",
         stdin=asyncio.subprocess.PIPE,
@@ -142,7 +152,8 @@ async def load(request: LoadRequest, on_progress: Progress | None = None) -> Loa
         stderr=asyncio.subprocess.PIPE,
         limit=PIECE_LIMIT,
         start_new_session=True,
-        env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
+        cwd=tempfile.gettempdir(),
+        env=environment(),
     )
     stdin, stdout, stderr = process.stdin, process.stdout, process.stderr
     if stdin is None or stdout is None or stderr is None:

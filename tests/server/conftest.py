@@ -310,6 +310,12 @@ def samples() -> Path:
 
 
 @pytest.fixture(scope="session")
+def root() -> Path:
+    """The folder that holds the package, for servers started elsewhere."""
+    return SAMPLES.parent
+
+
+@pytest.fixture(scope="session")
 def sample_into() -> Callable[[Path, str], Path]:
     """Copies a sample below a folder."""
     return copy_sample

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -89,6 +90,33 @@ def test_nothing_heavy_is_imported_before_the_first_reply() -> None:
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
     assert run.stdout.strip() == "[]"
+
+
+def test_no_module_of_the_folder_it_is_started_in_is_ever_run(
+    samples: Path, cache: Path, tmp_path: Path, root: Path
+) -> None:
+    traps = ("pygls", "lsprotocol", "attrs", "cattrs", "json", "asyncio", "numpy", "pydantic", "zstandard", "typing")
+    for name in traps:
+        (tmp_path / f"{name}.py").write_text("import pathlib; pathlib.Path(__file__).with_suffix('.run').touch()\n")
+    shutil.copy(next((samples / "stencil").glob("profile.ncu-rep*")), tmp_path)
+    initialize = {**INITIALIZE, "params": {**INITIALIZE["params"], "rootUri": tmp_path.as_uri()}}
+    debug = {"id": 7, "method": "workspace/executeCommand", "params": {"command": "optimas.debugInformation"}}
+    env = {**os.environ, "PYTHONPATH": str(root), "OPTIMAS_CACHE_DIR": str(cache)}
+    with subprocess.Popen(
+        [sys.executable, "-m", "optimas_lsp"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=tmp_path, env=env
+    ) as process:
+        assert process.stdin
+        assert process.stdout
+        process.stdin.write(framed(initialize, INITIALIZED))
+        process.stdin.flush()
+        seen = b""
+        while b"source files here" not in seen and b"showMessage" not in seen:
+            seen += process.stdout.read1()
+        process.stdin.write(framed(debug, SHUTDOWN, EXIT))
+        process.stdin.flush()
+        assert process.wait(30) == 0
+    assert b"source files here" in seen
+    assert not list(tmp_path.glob("*.run"))
 
 
 def test_exit_waits_for_no_thread_and_pygls_never_starts_one() -> None:
