@@ -12,6 +12,12 @@ from pathlib import Path
 MAXIMUM_ENTRIES = 300_000
 """A folder with more entries than this is searched no further; reports deeper inside must be named in the settings."""
 
+MAXIMUM_ALTERNATIVES = 256
+"""A pattern's braces may stand for this many patterns."""
+
+_BRACES = re.compile(r"\{([^{}]*)\}")
+_STARS = re.compile(r"\*+")
+
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
@@ -82,33 +88,51 @@ def _walk(folder: Path, unwanted: list[re.Pattern[str]]) -> Iterator[str]:
 
 @lru_cache(maxsize=256)
 def compile_glob(pattern: str) -> re.Pattern[str]:
-    """The regular expression of one glob pattern, for whole relative paths with forward slashes."""
-    out: list[str] = []
-    depth = 0
-    index = 0
-    while index < len(pattern):
-        char = pattern[index]
-        if pattern.startswith("**/", index):
-            out.append("(?:.*/)?")
-            index += 3
-            continue
-        if pattern.startswith("**", index):
-            out.append(".*")
-            index += 2
-            continue
-        if char == "*":
-            out.append("[^/]*")
-        elif char == "?":
-            out.append("[^/]")
-        elif char == "{" and "}" in pattern[index:]:
-            depth += 1
-            out.append("(?:")
-        elif char == "}" and depth:
-            depth -= 1
-            out.append(")")
-        elif char == "," and depth:
-            out.append("|")
+    """The regular expression of one glob pattern, for whole relative paths with forward slashes.
+
+    Every wildcard takes the shortest text that lets what follows it match and is never tried again (atomic groups):
+    the earliest match leaves most of the path for the rest, so nothing is missed, and no pattern can make matching
+    take long. Braces beyond MAXIMUM_ALTERNATIVES are read literally.
+    """
+    return re.compile("|".join(f"(?:{_path_regex(each)})" for each in _alternatives(pattern)), re.DOTALL)
+
+
+def _alternatives(pattern: str) -> list[str]:
+    """The patterns that a pattern with ``{a,b}`` stands for; a brace that is never closed is a character."""
+    done: list[str] = []
+    waiting = [pattern]
+    while waiting:
+        if len(done) + len(waiting) > MAXIMUM_ALTERNATIVES:
+            return [pattern]
+        each = waiting.pop()
+        braces = _BRACES.search(each)
+        if braces is None:
+            done.append(each)
         else:
-            out.append(re.escape(char))
-        index += 1
-    return re.compile("".join(out), re.DOTALL)
+            waiting += [each[: braces.start()] + choice + each[braces.end() :] for choice in braces[1].split(",")]
+    return done
+
+
+def _path_regex(pattern: str) -> str:
+    """Folders between one ``**`` and the next are found at the earliest place they fit; the last ones end the path."""
+    runs: list[list[str]] = [[]]
+    for segment in pattern.split("/"):
+        if segment != "**":
+            runs[-1].append(_segment_regex(segment))
+        elif runs[-1] or len(runs) == 1:
+            runs.append([])
+    *before, last = ["/".join(run) for run in runs]
+    if not before:
+        return last
+    first, *middle = before
+    head = f"(?>{first}/)" if first else ""
+    return head + "".join(f"(?>(?:[^/]*/)*?{run}/)" for run in middle) + (f"(?:[^/]*/)*?{last}" if last else ".*")
+
+
+def _segment_regex(segment: str) -> str:
+    """One name between slashes, with ``*`` and ``?``."""
+    parts = ["".join("[^/]" if char == "?" else re.escape(char) for char in part) for part in _STARS.split(segment)]
+    if len(parts) == 1:
+        return parts[0]
+    first, *middle, last = parts
+    return first + "".join(f"(?>[^/]*?{part})" for part in middle) + f"[^/]*{last}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -186,7 +187,29 @@ def test_an_absolute_pattern_names_one_report_anywhere(tmp_path: Path) -> None:
         ("**/.git/**", ".github/", False),
         ("[a].ncu-rep", "[a].ncu-rep", True),
         ("{broken", "{broken", True),
+        ("{{a,b},c}.x", "b.x", True),
+        ("{{a}.x", "{a.x", True),
+        ("a}.x", "a}.x", True),
+        ("**", "x/y.z", True),
+        ("a/**", "a/x/y", True),
+        ("a/**", "b/x", False),
+        ("a/**/b/**/c*d", "a/x/b/b/y/cd", True),
+        ("a/**/b/**/c*d", "a/b/cxd", True),
+        ("a/**/b/**/c*d", "a/c/b/d", False),
+        ("**/**/x", "x", True),
+        ("*a*b", "aab", True),
+        ("*ab*ab", "abab", True),
+        ("*ab*ab", "ab", False),
     ],
 )
 def test_glob_patterns_mean_what_they_mean_in_editors(pattern: str, path: str, matches: bool) -> None:
     assert bool(compile_glob(pattern).fullmatch(path)) is matches
+
+
+@pytest.mark.parametrize(
+    "pattern", ["**/" + "*a" * 40 + "b", "**/a/" * 40 + "b", "{" * 300, "{a,b}" * 40, "*" * 500 + "b"]
+)
+def test_no_pattern_takes_long_to_match(pattern: str) -> None:
+    began = time.process_time()
+    compile_glob(pattern).fullmatch("a/" * 60 + "a" * 200)
+    assert time.process_time() - began < 1
