@@ -9,12 +9,14 @@ import typer
 from optimas_lsp.cli import (
     analyze,
     compare,
+    consent,
     demo,
     distill,
     docs,
     doctor,
     guard,
     lsp,
+    optimize,
     profile,
     prompt,
     schema,
@@ -43,6 +45,7 @@ def root(
 
 
 app.command("analyze")(analyze.analyze)
+app.add_typer(consent.app, name="consent")
 app.command("distill")(distill.distill)
 app.command("compare")(compare.compare)
 app.command("demo")(demo.demo)
@@ -50,6 +53,7 @@ app.command("docs", hidden=True)(docs.docs)
 app.command("doctor")(doctor.doctor)
 app.command("guard")(guard.guard)
 app.command("lsp")(lsp.lsp)
+app.command("optimize")(optimize.optimize)
 app.command("profile", context_settings={"allow_extra_args": True, "ignore_unknown_options": False})(profile.profile)
 app.command("prompt")(prompt.prompt)
 app.command("schema")(schema.schema)

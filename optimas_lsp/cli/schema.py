@@ -64,12 +64,19 @@ def _verdict() -> type[BaseModel]:
     return Verdict
 
 
+def _rewrite() -> type[BaseModel]:
+    from optimas_lsp.rewrite.outcome import Rewriting
+
+    return Rewriting
+
+
 SCHEMAS: dict[str, tuple[Callable[[], type[BaseModel]], str]] = {
     "profile": (_profile, "optimas.profile/1: the distilled profile, *.optimas.json"),
     "analysis": (_analysis, "optimas.analysis/1: what analyze --format json writes (an array for several reports)"),
     "compare": (_compare, "optimas.compare/1: what compare --format json writes"),
     "settings": (_settings, "the editor's settings under 'optimas', and optimas.toml"),
     "prompt": (_prompt, "optimas.prompt/1: what prompt --format json writes"),
+    "rewrite": (_rewrite, "optimas.rewrite/1: what optimize --format json writes"),
     "proposal": (_proposal, "optimas.proposal/1: what a backend answers, and what guard reads"),
     "verdict": (_verdict, "optimas.verdict/1: what guard --format json writes"),
     "doctor": (_doctor, "optimas.doctor/1: what doctor --format json writes"),

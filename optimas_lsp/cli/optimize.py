@@ -1,0 +1,224 @@
+"""``optimas optimize``: ask for a rewrite of one kernel, police the answer, build it, and say how it ended."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from optimas_lsp.cli import output as output_file
+
+if TYPE_CHECKING:
+    from optimas_lsp.cli.building import ScratchBuilder
+    from optimas_lsp.config import Rewrite
+    from optimas_lsp.rewrite.backends.model import Backend
+    from optimas_lsp.rewrite.guard.model import RuleVerdict
+    from optimas_lsp.rewrite.optimize import Notify
+    from optimas_lsp.rewrite.outcome import Rewriting
+    from optimas_lsp.rewrite.prompt import Prompt
+    from optimas_lsp.rewrite.prompt_writer import Subject
+
+NOT_DONE = 1
+
+
+class Format(Enum):
+    """What the outcome looks like."""
+
+    text = "text"
+    json = "json"
+
+
+class BackendChoice(Enum):
+    """Who proposes."""
+
+    catalogue = "catalogue"
+    openai = "openai"
+    gemini = "gemini"
+    ollama = "ollama"
+    manual = "manual"
+
+
+def optimize(
+    source: Annotated[Path, typer.Argument(metavar="SOURCE", help="The file that defines the kernel.")],
+    *,
+    profile: Annotated[
+        Path, typer.Option("--profile", metavar="REPORT", help=".ncu-rep, .ncu-repz or .optimas.json[.zst] file.")
+    ],
+    kernel: Annotated[
+        str, typer.Option("--kernel", metavar="REGEX", help="Which kernel; without it the costliest in SOURCE.")
+    ] = "",
+    backend: Annotated[
+        BackendChoice | None, typer.Option("--backend", help="Who proposes; without it the setting rewrite.backend.")
+    ] = None,
+    model: Annotated[str, typer.Option("--model", metavar="NAME", help="The model, for a backend that is one.")] = "",
+    evidence: Annotated[
+        str, typer.Option("--evidence", metavar="LIST", help="Sources of evidence: pc, rl, ia, with commas, or all.")
+    ] = "all",
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be asked and run, and do neither.")
+    ] = False,
+    build: Annotated[
+        bool, typer.Option("--build/--no-build", help="Build the candidate; otherwise only judge it.")
+    ] = True,
+    accept: Annotated[
+        bool, typer.Option("--accept", help="Accept for this folder what would be sent and run (optimas consent).")
+    ] = False,
+    prompt_file: Annotated[
+        Path | None, typer.Option("--prompt-file", metavar="FILE", help="Backend manual: write the prompt here.")
+    ] = None,
+    answer_file: Annotated[
+        Path | None, typer.Option("--answer-file", metavar="FILE", help="Backend manual: take the answer from here.")
+    ] = None,
+    folder: Annotated[
+        Path | None,
+        typer.Option(
+            "--folder", metavar="DIR", help="The program's folder; without it SOURCE's, or its optimas.toml's."
+        ),
+    ] = None,
+    keep: Annotated[
+        Path | None,
+        typer.Option("--keep", metavar="DIR", help="Where to keep what a person has to look at."),
+    ] = None,
+    format_: Annotated[Format, typer.Option("--format", help="Text for people, JSON for programs.")] = Format.text,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write to this file instead.")
+    ] = None,
+) -> None:
+    """Ask for a rewrite of one kernel; judge, build and, where that is possible, prove the answer.
+
+    SOURCE itself is never changed: the outcome holds the change. JSON is the schema optimas.rewrite/1. Exit status 0:
+    a candidate stands, or nothing is worth changing; 1: no proposal, or a person has to look at it; 2: an error.
+    """
+    from optimas_lsp.cli.rewriting import Program
+    from optimas_lsp.rewrite import optimize as course
+    from optimas_lsp.rewrite.consent import state_folder
+    from optimas_lsp.rewrite.guard.model import Limits
+    from optimas_lsp.rewrite.prompt import build_prompt
+    from optimas_lsp.rewrite.subsets import parse_subset
+
+    if output is not None:
+        output_file.check(output, [profile, source])
+    subset = parse_subset(evidence)
+    program = Program.of(source, folder)
+    changed = {"backend": backend.value if backend else None, "model": model or None}
+    settings = program.settings.rewrite.model_copy(update={key: each for key, each in changed.items() if each})
+    with _progress() as notify:
+        notify("select", f"reading {profile.name}")
+        subject = program.subject(profile, kernel)
+        notify("prompt", f"writing the prompt for {subject.kernel.base_name}")
+        prompt = build_prompt(subject, subset=subset, max_tokens=settings.prompt_tokens, allow=settings.allow)
+    task = course.Task.of(
+        subject,
+        prompt,
+        backend=settings.backend,
+        attempts=settings.attempts,
+        allow=settings.allow,
+        limits=Limits.of(program.settings.guard),
+    )
+    chosen = _backend(settings, subject, prompt_file, answer_file)
+    builder = _builder(program.folder, subject) if build else None
+    if dry_run:
+        outcome = course.dry_run(task, chosen, builder)
+    else:
+        _consent(program.folder, prompt, chosen, builder, accept=accept)
+        with _progress() as notify:
+            outcome = asyncio.run(course.optimize(task, chosen, builder, notify=notify))
+        if outcome.status == "manual-review":
+            outcome = course.keep(outcome, keep or state_folder() / "cases")
+    text = outcome.model_dump_json(by_alias=True, indent=2) + "\n" if format_ is Format.json else as_text(outcome)
+    output_file.emit(text, output)
+    if outcome.status in {"no-proposal", "manual-review"}:
+        raise typer.Exit(NOT_DONE)
+
+
+def _backend(settings: Rewrite, subject: Subject, prompt_file: Path | None, answer_file: Path | None) -> Backend:
+    if settings.backend == "catalogue":
+        from optimas_lsp.rewrite.backends.embedded import CatalogueBackend
+
+        return CatalogueBackend(subject, allow=settings.allow)
+    from optimas_lsp.rewrite.backends.making import make_backend
+
+    return make_backend(settings, prompt_file=prompt_file, answer_file=answer_file)
+
+
+def _builder(folder: Path, subject: Subject) -> ScratchBuilder:
+    from optimas_lsp.cli.building import ScratchBuilder
+
+    major, minor = subject.profile.device.compute_capability
+    return ScratchBuilder.of(folder, subject.source.path, 10 * major + minor)
+
+
+def _consent(folder: Path, prompt: Prompt, backend: Backend, builder: ScratchBuilder | None, *, accept: bool) -> None:
+    """Ask before anything leaves the machine or is run."""
+    from optimas_lsp.cli.consent import asker
+    from optimas_lsp.rewrite.backends.model import Request
+    from optimas_lsp.rewrite.consent import Action, Consents, Run, Send, require
+
+    actions: list[Action] = []
+    destination = backend.destination
+    if destination is not None and destination.backend != "manual":
+        actions.append(
+            Send(
+                backend=destination.backend,
+                destination=destination.where,
+                model=destination.model,
+                encrypted=destination.encrypted or destination.local,
+                size=Request(prompt=prompt).size,
+            )
+        )
+    if builder is not None and builder.commands:
+        actions.append(Run(commands=builder.commands, why=builder.why))
+    require(Consents.of_user(), folder, actions, asker(accept=accept))
+
+
+@contextmanager
+def _progress() -> Generator[Notify]:
+    """The stage on standard error while a person watches; nothing where that is no terminal."""
+    if not sys.stderr.isatty():
+        yield lambda _stage, _words: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("starting", total=None)
+        yield lambda stage, words: bar.update(task, description=f"{stage}: {words}")
+
+
+def as_text(outcome: Rewriting) -> str:
+    """The outcome for a person: what came of it, each try, the change, tokens and cost."""
+    lines = [f"{outcome.status}: {outcome.sentence}", f"kernel   {outcome.kernel}"]
+    lines.append(f"backend  {outcome.backend}" + (f" ({outcome.destination.where})" if outcome.destination else ""))
+    prompt = outcome.prompt
+    lines.append(f"prompt   about {prompt.tokens:,} tokens, evidence {', '.join(prompt.evidence)}")
+    lines += [f"         left out: {', '.join(prompt.dropped)}"] if prompt.dropped else []
+    lines += [f"build    {' '.join(command)}" for command in outcome.commands]
+    for attempt in outcome.attempts:
+        said = attempt.problem or "stands"
+        where = f" at {attempt.stopped_at}" if attempt.stopped_at else ""
+        lines.append(f"try {attempt.number}    {said}{where and f' ({where.strip()})'}, {attempt.reply.seconds:.1f} s")
+    usage = outcome.usage
+    if usage.input_tokens is not None or usage.output_tokens is not None:
+        cost = "unknown cost" if usage.cost_usd is None else f"USD {usage.cost_usd:.4f}"
+        lines.append(
+            f"tokens   {usage.input_tokens or 0:,} in, {usage.output_tokens or 0:,} out; {cost} ({usage.price})"
+        )
+    lines += [f"kept     {outcome.kept}"] if outcome.kept else []
+    last = outcome.last
+    if outcome.status == "candidate" and last is not None:
+        lines += ["", last.diff.rstrip("\n")]
+        lines += [f"flagged  {rule.id}: {rule.message}" for rule in _flags(outcome)]
+    return "\n".join(lines) + "\n"
+
+
+def _flags(outcome: Rewriting) -> list[RuleVerdict]:
+    last = outcome.last
+    verdict = last.verdict if last is not None else None
+    return [] if verdict is None else [rule for rule in verdict.rules if rule.status == "flag"]

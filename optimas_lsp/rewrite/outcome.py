@@ -1,0 +1,77 @@
+"""How a rewrite ended and everything that led there (schema ``optimas.rewrite/1``)."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import ConfigDict, Field
+
+from optimas_lsp.profile.model import Frozen
+from optimas_lsp.rewrite.backends.model import Destination, Reply, Usage
+from optimas_lsp.rewrite.compile import Compiled
+from optimas_lsp.rewrite.guard.model import Verdict
+from optimas_lsp.rewrite.parse import NoProposal
+from optimas_lsp.rewrite.prompt import Prompt
+
+SCHEMA: Literal["optimas.rewrite/1"] = "optimas.rewrite/1"
+
+Stage = Literal["select", "prompt", "propose", "guard", "compile", "prove"]
+
+Status = Literal["dry-run", "candidate", "nothing", "no-proposal", "manual-review"]
+"""``candidate``: passed the guardrails and builds; whether it is right and faster only ``proof`` says. ``nothing``: the
+backend found nothing worth changing. ``no-proposal``: it gave none. ``manual-review``: no try held, all is kept."""
+
+
+class Proof(Frozen):
+    """What the proof said; ``not-proven`` when it could not be made, with the reason."""
+
+    state: Literal["proven", "refuted", "not-proven"]
+    sentence: str
+    details: dict[str, Any] = Field(default={}, description="the proof's own outcome")
+
+
+class Attempt(Frozen):
+    """One answer and what became of it. ``problem`` is the sentence why it went no further, empty if it did.
+
+    ``diff`` is the change as a unified diff, where the answer could be put into the file.
+    """
+
+    number: int
+    reply: Reply
+    verdict: Verdict | None = None
+    compiled: Compiled | None = None
+    diff: str = ""
+    problem: str = ""
+    stopped_at: Stage | None = None
+
+
+class Rewriting(Frozen):
+    """``optimas.rewrite/1``: one kernel, one backend, at most three answers, one outcome in ``sentence``."""
+
+    schema_: Literal["optimas.rewrite/1"] = Field(default=SCHEMA, alias="schema")
+    status: Status
+    sentence: str
+    source: str
+    kernel: str = Field(description="demangled name")
+    backend: str
+    destination: Destination | None = None
+    prompt: Prompt
+    commands: tuple[tuple[str, ...], ...] = Field(default=(), description="how the candidate is built")
+    attempts: tuple[Attempt, ...] = ()
+    usage: Usage = Usage()
+    proof: Proof | None = None
+    edited: str | None = Field(default=None, description="the candidate's whole text, status 'candidate' only")
+    kept: str | None = Field(default=None, description="folder with everything, status 'manual-review' only")
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, serialize_by_alias=True)
+
+    @property
+    def last(self) -> Attempt | None:
+        """The last answer, if there was one."""
+        return self.attempts[-1] if self.attempts else None
+
+    @property
+    def no_proposal(self) -> NoProposal | None:
+        """Why the last answer was no proposal."""
+        outcome = self.last.reply.outcome if self.last is not None else None
+        return outcome if isinstance(outcome, NoProposal) else None
