@@ -69,7 +69,7 @@ def build(job: Job, record: Record) -> Gate:
 def _make_output_folders(tree: Path, commands: list[list[str]]) -> None:
     """Make the folders that ``-o`` writes into: a snapshot has no build folder, and compilers make none."""
     for command in commands:
-        for flag, name in zip(command, command[1:]):  # noqa: RUF007  (Python 3.8 has no pairwise)
+        for flag, name in zip(command, command[1:]):
             if flag == "-o" and not Path(name).is_absolute() and ".." not in Path(name).parts:
                 (tree / name).parent.mkdir(parents=True, exist_ok=True)
 

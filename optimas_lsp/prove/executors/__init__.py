@@ -1,0 +1,1 @@
+"""Where a packed proof job runs: here, over SSH, under Slurm, or nowhere, when its result was recorded."""
