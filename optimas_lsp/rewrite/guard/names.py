@@ -38,6 +38,7 @@ class Names:
     calls: frozenset[str]
     assumptions: frozenset[str]
     variables: frozenset[str]
+    inexact: frozenset[str]
     fast_math: Forbidden
     narrow_types: Forbidden
     forbidden: tuple[Forbidden, ...]
@@ -86,6 +87,7 @@ def names() -> Names:
         calls=frozenset[str]().union(*(_words(table) for table in data["calls"].values())),
         assumptions=_words(data["assumptions"]),
         variables=_words(data["variables"]),
+        inexact=_words(data["inexact"]),
         fast_math=_forbidden("fast-math", data["fast_math"]),
         narrow_types=_forbidden("lowered-precision", data["narrow_types"]),
         forbidden=tuple(_forbidden(rule, table) for rule, table in data["forbidden"].items()),

@@ -62,6 +62,12 @@ def _atomics(rewrite: Rewrite, _: Case) -> Iterator[Finding]:
         yield rewrite.found(0, f"{name} is not called any more: threads may write over each other's results")
 
 
+def _unordered(rewrite: Rewrite, case: Case) -> Iterator[Finding]:
+    line = next((token.line for token in rewrite.after.code if token.text == "__shared__"), 0)
+    if line and not sum(_ordering(rewrite.after, case).values()):
+        yield rewrite.found(line, "shared memory is used and nothing orders the threads that use it")
+
+
 def _conditional(rewrite: Rewrite, _: Case) -> Iterator[Finding]:
     before = sum(bool(_condition(rewrite.before, node)) for name, node in _calls(rewrite.before) if name not in _FENCES)
     found = [
@@ -107,6 +113,7 @@ def _in_lambda(node: Node) -> bool:
 
 
 RULES = (
+    Rule("shared-unordered", "shared memory without any barrier is looked at by the proof", "flag", each(_unordered)),
     Rule("atomic-removed", "atomic operations that are gone are looked at by the proof", "flag", each(_atomics)),
     Rule(
         "barrier-removed",

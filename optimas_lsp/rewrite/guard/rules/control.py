@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from tree_sitter import Node
 
 from optimas_lsp.rewrite.guard.case import Case, Finding, Rewrite, Rule, each
-from optimas_lsp.rewrite.guard.side import Side, line_of
+from optimas_lsp.rewrite.guard.side import Side, line_of, within
 from optimas_lsp.rewrite.guard.surroundings import callees
 
 _LOOPS = ("while_statement", "do_statement", "for_statement")
@@ -110,6 +110,29 @@ def _unreached(side: Side) -> Iterator[tuple[Node, str]]:
             yield node, f"the condition {text} is always true"
 
 
+def _leaving(rewrite: Rewrite, _: Case) -> Iterator[Finding]:
+    had = {token.text for token in rewrite.before.code if token.kind == "number"}
+    for node in rewrite.after.nodes("return_statement", "break_statement", "continue_statement"):
+        outer = node.parent
+        while outer is not None and outer.type in {"compound_statement", "else_clause"}:
+            outer = outer.parent
+        condition = (
+            outer.child_by_field_name("condition") if outer is not None and outer.type == "if_statement" else None
+        )
+        for number in [] if condition is None else _numbers(rewrite.after, condition):
+            if number not in had and number not in _SMALL:
+                text = " ".join(rewrite.after.source(condition).split()) if condition else ""
+                yield rewrite.found(line_of(node), f"work ends early under {text[:60]}, and {number} is new")
+                break
+
+
+_SMALL = frozenset({"0", "1", "2", "3", "4", "0u", "1u", "2u", "0.0f", "0.f", "1.0f", "0.0", "1.0"})
+
+
+def _numbers(side: Side, node: Node) -> list[str]:
+    return [side.source(each) for each in within(node, "number_literal")]
+
+
 def _recursion(rewrite: Rewrite, case: Case) -> Iterator[Finding]:
     graph = _graph(case, before=False)
     name = rewrite.function.name
@@ -171,5 +194,6 @@ RULES = (
     Rule("endless-loop", "every new loop can end", "fail", each(_endless)),
     Rule("spin-wait", "no loop waits for other threads", "fail", each(_spins)),
     Rule("unreachable", "no code is put out of reach", "fail", each(_dead)),
+    Rule("early-end", "leaving under a condition on a new number is looked at by the proof", "flag", each(_leaving)),
     Rule("recursion", "no function begins to call itself", "fail", each(_recursion)),
 )

@@ -8,9 +8,11 @@ from collections.abc import Iterator, Sequence
 from optimas_lsp.rewrite.guard.case import Case, Finding, Rewrite, Rule, each
 from optimas_lsp.rewrite.guard.names import names
 from optimas_lsp.rewrite.guard.side import Side
+from optimas_lsp.rewrite.guard.surroundings import callees
 from optimas_lsp.rewrite.guard.tokens import Token
 
 _FLOAT_LITERAL = re.compile(r"(?:\d[\d']*\.[\d']*|\.\d[\d']*|\d[\d']*(?=[eE]))(?:[eE][+-]?\d+)?[fF]\Z")
+_FLOATING = re.compile(r"(?:\d[\d']*\.[\d']*|\.\d[\d']*|\d[\d']*(?=[eE]))(?:[eE][+-]?\d+)?[fFlL]?")
 _FLOATS = frozenset({"float", "float1", "float2", "float3", "float4"})
 _DOUBLES = frozenset({"double", "double1", "double2", "double3", "double4"})
 _WIDE_INTEGERS = frozenset(
@@ -130,8 +132,7 @@ def _narrowed(rewrite: Rewrite, _: Case) -> Iterator[Finding]:
         old = before.get(name)
         if old is not None and 0 < _bits(kind) < _bits(old[0]):
             yield rewrite.found(line, f"'{name}' was {' '.join(sorted(old[0]))} and is {' '.join(sorted(kind))}")
-    casts = _wide_casts(rewrite.before) - _wide_casts(rewrite.after)
-    if casts > 0 and not any(_bits(kind) == 64 for kind, _ in _types(rewrite.after).values()):
+    if _wide_casts(rewrite.before) and not _wide_casts(rewrite.after):
         yield rewrite.found(0, "the function no longer computes in 64 bits anywhere: an index may overflow")
 
 
@@ -146,6 +147,31 @@ def _literals(rewrite: Rewrite, _: Case) -> Iterator[Finding]:
             continue
         if token.text.rstrip("fF") in had:
             yield rewrite.found(token.line, f"{token.text} was a double literal: results may differ in the last bits")
+
+
+def _constants(rewrite: Rewrite, _: Case) -> Iterator[Finding]:
+    old, new = _values(rewrite.before), _values(rewrite.after)
+    for value, (text, line) in new.items():
+        near = [
+            before for other, (before, _) in old.items() if other not in new and abs(other - value) <= 0.05 * abs(other)
+        ]
+        if value not in old and near:
+            yield rewrite.found(line, f"the constant {near[0]} is gone and {text} is new: results differ")
+
+
+def _values(side: Side) -> dict[float, tuple[str, int]]:
+    """Floating-point literals by value, with the text and the line of one of them."""
+    found: dict[float, tuple[str, int]] = {}
+    for token in side.code:
+        if token.kind == "number" and _FLOATING.fullmatch(token.text):
+            found[float(token.text.rstrip("fFlL").replace("'", ""))] = (token.text, token.line)
+    return found
+
+
+def _inexact(rewrite: Rewrite, _: Case) -> Iterator[Finding]:
+    for callee in callees(rewrite.after):
+        if callee.name in names().inexact and callee.name not in rewrite.before.words:
+            yield rewrite.found(callee.line, f"'{callee.name}' rounds otherwise than the operations it stands for")
 
 
 def _assumed(rewrite: Rewrite, _: Case) -> Iterator[Finding]:
@@ -164,5 +190,7 @@ RULES = (
     Rule("lowered-precision", "nothing is computed in fewer bits than before", "fail", each(_lowered)),
     Rule("narrowed-index", "integers that became narrower are looked at by the proof", "flag", each(_narrowed)),
     Rule("float-literal", "double literals that became float are looked at by the proof", "flag", each(_literals)),
+    Rule("changed-constant", "constants that became others are looked at by the proof", "flag", each(_constants)),
+    Rule("inexact-function", "functions that round otherwise are looked at by the proof", "flag", each(_inexact)),
     Rule("assumption", "promises to the compiler are looked at by the proof", "flag", each(_assumed)),
 )
