@@ -32,14 +32,17 @@ def as_reduction(readings: Sequence[Reading]) -> str:
     blocks: list[str] = []
     for reading in readings:
         found = reduce(reading.profile, reading.analysis, unpacked_size(reading.report))
-        covered = "no stalled samples" if found.covered is None else f"{100 * found.covered:.1f} %"
-        of_all = "" if found.covered_of_all is None else f" ({100 * found.covered_of_all:.1f} % of all kernels')"
+        covered = "nothing to cover: the hot kernels have no stalled samples"
+        if found.covered is not None:
+            covered = f"{100 * found.covered:.1f} % of the hot kernels' stalled samples"
+        if found.covered_of_all is not None:
+            covered += f" ({100 * found.covered_of_all:.1f} % of all kernels')"
         blocks.append(
             f"{reading.report}\n"
             f"  raw bytes        {found.raw_bytes:,}\n"
             f"  evidence bytes   {found.evidence_bytes:,}\n"
             f"  reduced by       {100 * found.reduced:.3f} %\n"
-            f"  covered          {covered} of the hot kernels' stalled samples{of_all}\n"
+            f"  covered          {covered}\n"
             f"  in it            {found.findings} findings on {found.kernels} hot kernels\n\n"
             + evidence_text(reading.analysis)
         )

@@ -27,11 +27,14 @@ class Change(Frozen):
 
 
 class StallChange(Frozen):
-    """One stall reason over a kernel: share of the samples, and that share of the launch's time (``cost_ns``)."""
+    """One stall reason over a kernel: share of the samples, and that share of the launch's time (``cost``).
+
+    Shares are None where that report has no samples of the kernel.
+    """
 
     reason: str
-    share_before: float
-    share_after: float
+    share_before: float | None
+    share_after: float | None
     cost: Change
 
 

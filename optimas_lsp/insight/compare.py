@@ -43,6 +43,12 @@ def compare(before: Pair, after: Pair) -> Comparison:
     kernels = tuple(_kernel(before, old, after, new, how) for old, new, how in pairs)
     notes = [f"{name} is in the first report only" for name in alone_before]
     notes += [f"{name} is in the second report only" for name in alone_after]
+    if not kernels:
+        notes.append("the reports have no kernel in common, so nothing is compared")
+    for old, new, _ in pairs:
+        for kernel, which in ((old, "first"), (new, "second")):
+            if not kernel.samples.total:
+                notes.append(f"{kernel.base_name} has no samples in the {which} report: its stalls are not compared")
     if before[1].report.device != after[1].report.device:
         notes.append(
             f"the reports are of different GPUs ({before[1].report.device} and {after[1].report.device}): times and "

@@ -59,11 +59,14 @@ class Side:
         value = sum(code.metrics[name]) / len(self.launches)
         return value, NOISE * value
 
-    def share(self, reason: str, places: Iterable[Location] | None) -> tuple[float, float]:
-        """Share of the kernel's samples with this reason, on these lines or everywhere, and its 95 % margin."""
+    def share(self, reason: str, places: Iterable[Location] | None) -> tuple[float | None, float]:
+        """Share of the kernel's samples with this reason, on these lines or everywhere, and its 95 % margin.
+
+        None without samples: what was not sampled is unknown, not 0.
+        """
         total = self.kernel.samples.total
         if not total:
-            return 0.0, 0.0
+            return None, 0.0
         wanted = None if places is None else {(place.file, place.line) for place in places}
         count = 0
         for line in self.kernel.lines:
@@ -102,15 +105,22 @@ Places = Sequence[Location] | None
 def stall_cost(before: Side, after: Side, reason: str, old: Places = None, new: Places = None) -> Change:
     """Time per launch that a stall reason stands for: its share of the samples times the mean duration.
 
-    Without durations on both sides the shares themselves are compared.
+    Without durations on both sides the shares themselves are compared; a side without samples is unknown.
     """
     (share_old, margin_old), (share_new, margin_new) = before.share(reason, old), after.share(reason, new)
     time_old, time_new = (_mean(side.times_ns)[0] for side in (before, after))
     if time_old is None or time_new is None:
         return change(reason, "share", (share_old, margin_old), (share_new, margin_new))
-    noise_old = math.hypot(margin_old * time_old, NOISE * share_old * time_old)
-    noise_new = math.hypot(margin_new * time_new, NOISE * share_new * time_new)
-    return change(reason, "ns", (share_old * time_old, noise_old), (share_new * time_new, noise_new))
+    return change(
+        reason, "ns", _over_time(share_old, margin_old, time_old), _over_time(share_new, margin_new, time_new)
+    )
+
+
+def _over_time(share: float | None, half: float, time: float) -> tuple[float | None, float]:
+    """A share of the samples with its margin as time with its noise; unknown stays unknown."""
+    if share is None:
+        return None, 0.0
+    return share * time, math.hypot(half * time, NOISE * share * time)
 
 
 def _mean(values: Sequence[float]) -> tuple[float | None, float]:

@@ -94,7 +94,7 @@ def _rows(kernel: KernelComparison) -> Iterator[tuple[str, Change]]:
 def _findings(kernel: KernelComparison, target: Console) -> None:
     words = {True: ("as implied", "green"), False: ("the other way", "red"), None: ("within noise", "dim")}
     for each in kernel.evidence:
-        said, style = words[each.consistent]
+        said, style = words[each.consistent] if each.change.moved != "unknown" else ("not measured in both", "dim")
         over = {"line": "", "block": " (over the lines that replaced it)", "kernel": " (over the kernel)"}[each.where]
         place = f" at {plain(each.place)}" if each.place else ""
         amounts = f"{amount(each.change.before, each.change.unit)} to {amount(each.change.after, each.change.unit)}"

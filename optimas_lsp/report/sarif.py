@@ -113,10 +113,13 @@ class _Run:
 
     def _location(self, at: Location | None, kernel: KernelAnalysis) -> Json:
         logical: Json = {"name": kernel.base_name, "fullyQualifiedName": kernel.name, "kind": "function"}
-        location: Json = {"logicalLocations": [logical]}
-        if at is not None and at.line > 0:
-            location["physicalLocation"] = self._physical(at)
-        return location
+        physical = self._physical(at) if at is not None and at.line > 0 else self._whole_report()
+        return {"logicalLocations": [logical], "physicalLocation": physical}
+
+    def _whole_report(self) -> Json:
+        """The report itself, for a finding without a source line: code hosts refuse a result that is in no file."""
+        path = self._analysis.report.path
+        return self._physical(Location(file=path, path=path, line=1))
 
     def _physical(self, at: Location) -> Json:
         return {"artifactLocation": self._artifact(at), "region": {"startLine": at.line}}

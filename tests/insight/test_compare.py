@@ -197,6 +197,7 @@ def test_kernels_without_a_partner_are_named() -> None:
     assert found.kernels == ()
     assert set(found.only_before) == {"x", "y"}
     assert found.only_after == ("k",)
+    assert "the reports have no kernel in common, so nothing is compared" in found.notes
 
 
 def test_without_durations_shares_are_compared_and_no_speedup_is_claimed() -> None:
@@ -206,3 +207,17 @@ def test_without_durations_shares_are_compared_and_no_speedup_is_claimed() -> No
     assert found.speedup is None
     assert found.stalls[0].cost.unit == "share"
     assert found.stalls[0].cost.moved == "down"
+
+
+def test_a_report_without_samples_says_nothing_about_stalls(profile_cache: Path) -> None:
+    """Not sampled is unknown, not 0: no stall appeared or went away between these two reports of one program."""
+    accuracy = Path(__file__).parents[2] / "samples" / "accuracy"
+    basic = load_analysis(accuracy / "profile-basic.ncu-rep", Settings(), keep_all=True, cache_dir=profile_cache)
+    full = load_analysis(accuracy / "profile.ncu-rep", Settings(), keep_all=True, cache_dir=profile_cache)
+    for pair, which in (((basic, full), "first"), ((full, basic), "second")):
+        found = compare(*pair)
+        (only,) = found.kernels
+        assert only.stalls
+        assert {each.cost.moved for each in only.stalls} == {"unknown"}
+        assert all(each.consistent is None for each in only.evidence if each.source in {"pc", "bl"})
+        assert f"accuracy_kernel has no samples in the {which} report: its stalls are not compared" in found.notes

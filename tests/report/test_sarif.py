@@ -117,3 +117,10 @@ def test_notes_of_the_report_are_notifications(analysed: Analysed) -> None:
     assert [each["descriptor"]["id"] for each in invocation["toolExecutionNotifications"]] == [
         note.code for note in analysis.notes
     ]
+
+
+def test_a_finding_without_a_line_is_in_the_report_itself(analysed: Analysed) -> None:
+    """Code hosts refuse a whole file for one result that is in none."""
+    results = run_of(analysed("cub_adjacent/profile.ncu-repz")[1])["results"]
+    uris = [result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for result in results]
+    assert any(uri.endswith("profile.ncu-repz") for uri in uris)

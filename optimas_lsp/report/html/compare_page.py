@@ -128,6 +128,7 @@ def _findings(evidence: Sequence[EvidenceChange]) -> Markup:
 
 def _finding(each: EvidenceChange) -> Iterator[Markup]:
     said = {True: "as implied", False: "the other way", None: "within noise"}[each.consistent]
+    said = said if each.change.moved != "unknown" else "not measured in both"
     over = {"line": "", "block": " over the lines that replaced it", "kernel": " over the kernel"}[each.where]
     yield el(
         "tr",
