@@ -19,6 +19,7 @@ from optimas_lsp.cli import (
     optimize,
     profile,
     prompt,
+    prove,
     schema,
     version,
 )
@@ -56,5 +57,6 @@ app.command("lsp")(lsp.lsp)
 app.command("optimize")(optimize.optimize)
 app.command("profile", context_settings={"allow_extra_args": True, "ignore_unknown_options": False})(profile.profile)
 app.command("prompt")(prompt.prompt)
+app.command("prove")(prove.prove)
 app.command("schema")(schema.schema)
 app.command("version")(version.version)

@@ -66,14 +66,34 @@ def guard(
     JSON is the schema optimas.verdict/1 (optimas schema verdict). Without --profile the existence of cited evidence is
     not checked, and without --function every kernel and device function may change, with --profile those it measured.
     """
+    if output is not None:
+        output_file.check(output, [original, proposal, *([profile] if profile else [])])
+    verdict = judge(original, proposal, profile=profile, kernel=kernel, function=function, allow=allow)[2]
+    shown = verdict.model_dump_json(indent=2) + "\n" if format_ is Format.json else as_text(verdict)
+    output_file.emit(shown, output)
+    if not verdict.accepted:
+        raise typer.Exit(REFUSED)
+
+
+def judge(
+    original: Path,
+    proposal: Path,
+    *,
+    profile: Path | None = None,
+    kernel: str = "",
+    function: list[str] | None = None,
+    allow: list[str] | None = None,
+) -> tuple[Program, Proposal, Verdict]:
+    """The program, the proposal that was read, and the guardrails' verdict on it; the arguments are guard's options.
+
+    Raises SourceError, ProposalError, ConfigError, and what reading a report raises.
+    """
     from optimas_lsp.cli.rewriting import Program
     from optimas_lsp.rewrite.guard.model import Limits
     from optimas_lsp.rewrite.guardrails import examine
     from optimas_lsp.rewrite.project_headers import project_headers
     from optimas_lsp.rewrite.prompt_files import Files
 
-    if output is not None:
-        output_file.check(output, [original, proposal, *([profile] if profile else [])])
     program = Program.of(original)
     files = Files([program.folder])
     unit = files.unit(program.source)
@@ -98,10 +118,7 @@ def guard(
         limits=Limits.of(settings.guard),
         headers=project_headers(unit.path, unit.syntax.text.text, [program.folder]),
     )
-    shown = verdict.model_dump_json(indent=2) + "\n" if format_ is Format.json else as_text(verdict)
-    output_file.emit(shown, output)
-    if not verdict.accepted:
-        raise typer.Exit(REFUSED)
+    return program, proposed, verdict
 
 
 def as_text(verdict: Verdict) -> str:

@@ -70,6 +70,12 @@ def _rewrite() -> type[BaseModel]:
     return Rewriting
 
 
+def _proof() -> type[BaseModel]:
+    from optimas_lsp.prove.report import Proof
+
+    return Proof
+
+
 SCHEMAS: dict[str, tuple[Callable[[], type[BaseModel]], str]] = {
     "profile": (_profile, "optimas.profile/1: the distilled profile, *.optimas.json"),
     "analysis": (_analysis, "optimas.analysis/1: what analyze --format json writes (an array for several reports)"),
@@ -79,6 +85,7 @@ SCHEMAS: dict[str, tuple[Callable[[], type[BaseModel]], str]] = {
     "rewrite": (_rewrite, "optimas.rewrite/1: what optimize --format json writes"),
     "proposal": (_proposal, "optimas.proposal/1: what a backend answers, and what guard reads"),
     "verdict": (_verdict, "optimas.verdict/1: what guard --format json writes"),
+    "proof": (_proof, "optimas.proof/1: what prove --format json writes"),
     "doctor": (_doctor, "optimas.doctor/1: what doctor --format json writes"),
 }
 """Name, model and what the schema is of."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 
 from optimas_lsp.profile.model import Code, Kernel, Profile
@@ -22,10 +21,6 @@ def _flaws(profile: Profile) -> Iterator[str]:
         yield from _below(f"{place}.kernel", (launch.kernel,), len(profile.kernels))
         yield from _below(f"{place}.rules", launch.rules, len(profile.rules))
         yield from _length(f"{place}.counters", launch.counters, len(profile.metrics))
-        if not all(value is None or math.isfinite(value) for value in launch.counters):
-            yield f"{place}.counters: a value is not finite"
-        if launch.duration_ns is not None and not 0 <= launch.duration_ns < math.inf:
-            yield f"{place}.duration_ns: {launch.duration_ns} is no duration"
 
 
 def _kernel(profile: Profile, kernel: Kernel) -> Iterator[str]:

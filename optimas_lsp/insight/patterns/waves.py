@@ -32,7 +32,7 @@ def find(view: View) -> Iterator[Hit]:
         )
         return
     waves = Counters(view.profile, [longest]).value(WAVES)
-    if waves is None or waves <= 1 or not math.isfinite(waves):
+    if waves is None or waves <= 1:
         return
     lost = 1 - waves / math.ceil(waves)
     if lost >= TAIL:

@@ -1,4 +1,4 @@
-"""Wherever a job runs, its events arrive, its end is believed only when its runner sealed it, and cancelling ends it."""
+"""Wherever a job runs, events arrive, its end is believed only when its runner sealed it, and cancelling ends it."""
 
 from __future__ import annotations
 
@@ -166,10 +166,11 @@ def test_a_lost_connection_ends_everything_there(packed: Any, loopback: Ssh) -> 
 
 @pytest.mark.full
 def test_a_host_that_refuses_is_quoted(packed: Any, loopback: Ssh) -> None:
-    with pytest.raises(ExecutorError, match="127.0.0.1"):
-        Ssh("127.0.0.1", ("-p", "1", *loopback.options)).submit(packed().folder)
+    job = packed().folder
+    with pytest.raises(ExecutorError, match=r"127\.0\.0\.1"):
+        Ssh("127.0.0.1", ("-p", "1", *loopback.options)).submit(job)
     with pytest.raises(ExecutorError, match="no host name"):
-        Ssh("-oProxyCommand=touch /tmp/x").submit(packed().folder)
+        Ssh("-oProxyCommand=touch /tmp/x").submit(job)
 
 
 @pytest.mark.full

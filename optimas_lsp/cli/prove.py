@@ -1,0 +1,235 @@
+"""``optimas prove``: build, run, compare and time one proposed rewrite, and say what came of it."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import tempfile
+from contextlib import contextmanager
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from optimas_lsp.cli import output as output_file
+from optimas_lsp.cli.failures import say
+from optimas_lsp.errors import ConfigError, SourceError
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from optimas_lsp.cli.rewriting import Program
+    from optimas_lsp.prove.executors.outcome import Executor, Outcome
+    from optimas_lsp.prove.target import Target
+    from optimas_lsp.rewrite.proposal import Proposal
+
+NOT_PROVEN = 1
+
+
+class Format(Enum):
+    """What the outcome looks like."""
+
+    text = "text"
+    json = "json"
+
+
+class Place(Enum):
+    """Where the proof runs."""
+
+    local = "local"
+    ssh = "ssh"
+    slurm = "slurm"
+    recorded = "recorded"
+
+
+def prove(
+    source: Annotated[Path, typer.Argument(metavar="SOURCE", help="The CUDA source that the proposal rewrites.")],
+    *,
+    proposal: Annotated[
+        Path, typer.Option("--proposal", metavar="FILE", help="The proposal: JSON, or a model's answer that holds it.")
+    ],
+    profile: Annotated[Path, typer.Option("--profile", metavar="REPORT", help="The report whose evidence is cited.")],
+    kernel: Annotated[str, typer.Option("--kernel", metavar="REGEX", help="Only the kernel that this means.")] = "",
+    allow: Annotated[
+        list[str] | None, typer.Option("--allow", metavar="WHAT", help="A permission of guard's; may be repeated.")
+    ] = None,
+    executor: Annotated[Place, typer.Option("--executor", help="Where the proof runs.")] = Place.local,
+    inputs: Annotated[
+        str, typer.Option("--inputs", metavar="NAME", help="One input of [target.inputs] only, or all.")
+    ] = "all",
+    job: Annotated[
+        Path | None, typer.Option("--job", metavar="DIR", help="Keep the job, its logs and its results here.")
+    ] = None,
+    host: Annotated[str, typer.Option("--host", metavar="HOST", help="ssh: the host, as ssh knows it.")] = "",
+    ssh_option: Annotated[
+        list[str] | None, typer.Option("--ssh-option", metavar="WORD", help="ssh: passed on; may be repeated.")
+    ] = None,
+    partition: Annotated[str, typer.Option("--partition", metavar="NAME", help="slurm: the partition.")] = "",
+    account: Annotated[str, typer.Option("--account", metavar="NAME", help="slurm: the account.")] = "",
+    gpus: Annotated[str, typer.Option("--gpus", metavar="GRES", help="slurm: what --gres asks for.")] = "gpu:1",
+    time: Annotated[str, typer.Option("--time", metavar="TIME", help="slurm: the job's time limit.")] = "00:30:00",
+    records: Annotated[
+        Path | None, typer.Option("--records", metavar="DIR", help="recorded: the folder of recorded results.")
+    ] = None,
+    format_: Annotated[Format, typer.Option("--format", help="Text for people, JSON for programs.")] = Format.text,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write to this file instead.")
+    ] = None,
+) -> None:
+    """Prove a rewrite: build and run both versions in copies, compare them bit for bit, sanitize and time them.
+
+    How to build and run the program stands in [target] of its optimas.toml. Exit status 0: proven; 1: rejected or not
+    proven, for instance because there is no GPU; 2: the proof could not be made. JSON is the schema optimas.proof/1.
+    """
+    from optimas_lsp.cli.guard import judge
+    from optimas_lsp.config import FILE_NAME
+    from optimas_lsp.prove.bundle import pack
+    from optimas_lsp.prove.report import Proof, as_text, conclusion
+    from optimas_lsp.prove.target import read_target
+    from optimas_lsp.rewrite.candidate import Candidate
+
+    if output is not None:
+        output_file.check(output, [source, proposal, profile])
+    place = _executor(executor, host, tuple(ssh_option or ()), (partition, account, gpus, time), records)
+    program, proposed, verdict = judge(source, proposal, profile=profile, kernel=kernel, allow=allow)
+    toml = program.folder / FILE_NAME
+    if not toml.is_file():
+        raise SourceError(
+            "nothing says how to build and run this program",
+            where=program.source,
+            remedy=f"put a [target] table into {FILE_NAME} beside it, see docs/proof.md",
+        )
+    whole = read_target(toml)
+    target = _restricted(whole, inputs)
+    why = "; ".join(f"{rule.id}: {rule.message}" for rule in verdict.failures())
+    static = {
+        "status": "pass" if verdict.accepted else "fail",
+        "sentence": why
+        or "every guardrail passed" + (f", flagged: {', '.join(verdict.flags)}" if verdict.flags else ""),
+    }
+    data = program.source.read_bytes()
+    candidate = Candidate.of(data, proposed, path=program.source) if verdict.accepted else None
+    name = program.source.relative_to(program.folder).as_posix()
+    kernels, ceiling = _kernels(program, profile, kernel, proposed)
+    with _folder(job) as folder:
+        edited = data if candidate is None else candidate.edited
+        pack(program.folder, target, {name: edited}, folder, kernels=kernels, static=static, ceiling_speedup=ceiling)
+        outcome = _run(place, folder)
+    left_out = sorted(set(whole.inputs) - set(target.inputs))
+    open_ = (*outcome.not_checked, *([f"inputs left out: {', '.join(left_out)}"] if left_out else []))
+    proof = Proof(
+        source=name,
+        executor=executor.value,
+        verdict=outcome.verdict or "cancelled",
+        sentence=conclusion(outcome),
+        gates=outcome.gates,
+        not_checked=open_,
+        recorded=outcome.recorded,
+        machine=outcome.machine,
+        timing=outcome.timing,
+        job=outcome.job,
+        diff="" if candidate is None else candidate.diff(name),
+    )
+    shown = proof.model_dump_json(indent=2) + "\n" if format_ is Format.json else as_text(proof)
+    output_file.emit(shown, output)
+    if outcome.verdict != "proven":
+        raise typer.Exit(NOT_PROVEN)
+
+
+def _executor(
+    place: Place, host: str, options: tuple[str, ...], slurm: tuple[str, str, str, str], records: Path | None
+) -> Executor:
+    if place is Place.ssh:
+        from optimas_lsp.prove.executors.ssh import Ssh
+
+        if not host:
+            raise ConfigError("--executor ssh needs a host", remedy="add --host NAME, as ssh knows it")
+        return Ssh(host, options)
+    if place is Place.slurm:
+        from optimas_lsp.prove.executors.slurm import Slurm
+
+        return Slurm(*slurm)
+    if place is Place.recorded:
+        from optimas_lsp.prove.executors.recorded import Recorded
+
+        if records is None:
+            raise ConfigError("--executor recorded needs the results", remedy="add --records DIR")
+        return Recorded(records)
+    from optimas_lsp.prove.executors.local import Local
+
+    return Local()
+
+
+def _restricted(target: Target, name: str) -> Target:
+    if name == "all":
+        return target
+    if name not in target.inputs:
+        raise ConfigError(
+            f"--inputs {name}: there is no such input", remedy=f"choose of: all, {', '.join(target.inputs)}"
+        )
+    only = {"inputs": {name: target.inputs[name]}, "time_input": None, "sanitize_input": None}
+    return target.model_copy(update=only)
+
+
+def _kernels(program: Program, report: Path, pattern: str, proposal: Proposal) -> tuple[list[str], float | None]:
+    """Mangled names of the report's kernels that the proposal changes, and the most that they may gain, if known."""
+    from dataclasses import replace
+
+    from optimas_lsp.rewrite.prompt_files import Files
+    from optimas_lsp.rewrite.prompt_marks import Marks
+    from optimas_lsp.rewrite.prompt_reach import reach
+
+    if pattern:
+        subject = program.subject(report, pattern)
+        profile, kernels = subject.profile, (subject.kernel,)
+    else:
+        reading = replace(program.reader, keep_all=True).read(report)
+        profile, kernels = reading.profile, reading.analysis.kernels
+    files = Files([program.folder])
+    unit, marks = files.unit(program.source), Marks(profile, files)
+    changed = {each.function for each in proposal.functions}
+    names: list[str] = []
+    limits: list[float | None] = []
+    for each in kernels:
+        found = None if unit is None else unit.syntax.kernel(each.name, each.mangled)
+        if unit is None or found is None:
+            continue
+        reached = {function.shown_name for function in reach(unit, found, each, marks).changeable}
+        if changed & reached and each.mangled not in names:
+            names.append(each.mangled)
+            ceiling = each.roofline.ceiling if each.roofline is not None else None
+            limits.append(None if ceiling is None else ceiling.work_speedup)
+    known = [limit for limit in limits if limit is not None]
+    return names, max(known) if known and len(known) == len(limits) else None
+
+
+@contextmanager
+def _folder(job: Path | None) -> Generator[Path]:
+    if job is not None:
+        yield job
+        return
+    with tempfile.TemporaryDirectory(prefix="optimas-proof-", ignore_cleanup_errors=True) as folder:
+        yield Path(folder)
+
+
+def _run(place: Executor, job: Path) -> Outcome:
+    """Submit, show progress on a terminal, collect; an interruption or SIGTERM cancels the job first."""
+
+    def interrupt(_signal: int, _frame: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        running = place.submit(job)
+        try:
+            for event in running.events():
+                if sys.stderr.isatty():
+                    count = "" if event.total is None else f" ({event.done}/{event.total})"
+                    say(f"{event.stage}: {event.text}{count}")
+            return running.collect()
+        except KeyboardInterrupt:
+            running.cancel()
+            raise
+    finally:
+        signal.signal(signal.SIGTERM, before)

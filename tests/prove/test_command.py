@@ -1,0 +1,97 @@
+"""``optimas prove`` on a sample: what it says here, where no GPU is, and why it refuses."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import jsonschema
+import pytest
+from typer.testing import CliRunner
+
+from benchmarks.guardrails import entries
+from optimas_lsp.cli.app import app
+from optimas_lsp.cli.schema import json_schema
+from optimas_lsp.prove.executors.recorded import record
+
+ROOT = Path(__file__).parents[2]
+REPORT = ROOT / "samples" / "accuracy" / "profile.ncu-rep"
+GOOD = next(each for each in entries("honest") if each.id == "accuracy: several loads in flight")
+
+
+@pytest.fixture
+def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The accuracy sample in a folder of its own; its build command only copies, for this is not about nvcc."""
+    monkeypatch.setenv("OPTIMAS_CACHE_DIR", str(tmp_path / "cache"))
+    folder = tmp_path / "accuracy"
+    folder.mkdir()
+    shutil.copy(ROOT / "samples" / "accuracy" / "accuracy.cu", folder)
+    target = (ROOT / "samples" / "accuracy" / "optimas.toml").read_text("utf-8")
+    build = next(line for line in target.splitlines() if line.startswith("build ="))
+    (folder / "optimas.toml").write_text(target.replace(build, 'build = [["cp", "accuracy.cu", "built"]]'), "utf-8")
+    (tmp_path / "proposal.json").write_text(GOOD.proposal.model_dump_json(), "utf-8")
+    return folder
+
+
+def run(program: Path, *options: str) -> tuple[int, str, str]:
+    proposal = str(program.parent / "proposal.json")
+    command = ["prove", str(program / "accuracy.cu"), "--proposal", proposal, "--profile", str(REPORT), *options]
+    result = CliRunner().invoke(app, command)
+    return result.exit_code, result.stdout, result.stderr
+
+
+@pytest.mark.skipif(shutil.which("nvidia-smi") is not None, reason="says what happens without a GPU")
+def test_without_a_gpu_it_says_not_proven_and_why(program: Path) -> None:
+    before = {path: path.read_bytes() for path in program.rglob("*")}
+    job = program.parent / "job"
+    status, out, _ = run(program, "--format", "json", "--job", str(job))
+    proof = json.loads(out)
+    jsonschema.validate(proof, json_schema("proof"))
+    assert status == 1
+    assert proof["verdict"] == "not proven"
+    assert proof["sentence"].startswith("not proven: there is no NVIDIA GPU on this machine (determinism, run, compare")
+    assert proof["diff"].startswith("--- a/accuracy.cu")
+    assert json.loads((job / "job.json").read_text())["kernels"] == ["_Z15accuracy_kernelPKfPKiiiPiS3_"]
+    assert {path: path.read_bytes() for path in program.rglob("*")} == before
+    record(job, program.parent / "records")
+    status, out, _ = run(program, "--executor", "recorded", "--records", str(program.parent / "records"))
+    assert status == 1
+    assert "recorded on a machine without a GPU, 20" in out
+    assert out.splitlines()[-1].startswith("not proven: ")
+
+
+def test_a_refused_proposal_is_not_even_built(program: Path) -> None:
+    bad = GOOD.proposal.model_dump_json().replace("int count = 0;", "int count = system(0);")
+    (program.parent / "proposal.json").write_text(bad, "utf-8")
+    status, out, _ = run(program)
+    assert status == 1
+    assert out.splitlines()[-1].startswith("rejected by static: process-call: ")
+    assert "build" not in out
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--executor", "ssh"], "--executor ssh needs a host"),
+        (["--executor", "recorded"], "--executor recorded needs the results"),
+        (["--inputs", "huge"], "--inputs huge: there is no such input; choose of: all, small, default, large"),
+        (["--executor", "recorded", "--records", "nowhere"], "no result was recorded for this job"),
+    ],
+)
+def test_what_cannot_be_done_is_one_sentence(program: Path, options: list[str], words: str) -> None:
+    status, _, err = run(program, *options)
+    assert status == 2
+    assert words in err
+
+
+def test_a_program_without_a_target_says_what_is_needed(program: Path) -> None:
+    (program / "optimas.toml").unlink()
+    status, _, err = run(program)
+    assert status == 2
+    assert "nothing says how to build and run this program; put a [target] table into optimas.toml" in err
+
+
+def test_inputs_left_out_are_said(program: Path) -> None:
+    _, out, _ = run(program, "--inputs", "small")
+    assert "inputs left out: default, large" in out
