@@ -87,6 +87,11 @@ class Evidence(Frozen):
     confidence: Literal["certain", "dominant", "shared", "none"] | None = None
     bound: Bound | None = None
 
+    @property
+    def known_causes(self) -> tuple[Cause, ...]:
+        """The causes that have a line; the remainder without one is left out."""
+        return tuple(cause for cause in self.causes or () if cause.file)
+
 
 class UnattributedCause(Frozen):
     """Part of a kernel's samples that no source line can be given, with the reason in words."""

@@ -158,8 +158,8 @@ def _finding(ranked: Ranked) -> str:
         parts.append(f"(in {_place(evidence.location)})")
     if evidence.share:
         parts.append(f"{100 * evidence.share:.1f}±{100 * evidence.margin:.1f}%")
-    if evidence.causes:
-        parts.append("caused by " + ", ".join(_cause(cause) for cause in evidence.causes[:3]))
+    if evidence.known_causes:
+        parts.append("caused by " + ", ".join(_cause(cause) for cause in evidence.known_causes[:3]))
     if evidence.waits:
         parts.append("awaited at " + ", ".join(_place(place) for place in evidence.waits[:3]))
     if ranked.buys > 1.005:

@@ -174,8 +174,8 @@ def _show(place: _Place, sources: Sources, explained: dict[str, str], target: Co
         words = item.text
         if item.source == "pc" and item.rule in explained:
             words = f"{100 * item.share:.1f} ± {100 * item.margin:.1f} % {item.rule}, as {explained[item.rule]}"
-            if item.causes:
-                cause = item.causes[0]
+            if item.known_causes:
+                cause = item.known_causes[0]
                 where = name_of(Location(file=cause.file, line=cause.line))
                 words += f", because of {where}:{cause.line} ({plain(cause.opcode)})"
         elif item.source == "pc":

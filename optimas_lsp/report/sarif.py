@@ -96,7 +96,7 @@ class _Run:
     def _related(self, evidence: Evidence) -> list[tuple[Json, str]]:
         """Related locations with ids from 1, and the words that stand for each."""
         listed: list[tuple[Location, str]] = [
-            (_place_of(cause), _cause_words(cause)) for cause in evidence.causes or ()
+            (_place_of(cause), _cause_words(cause)) for cause in evidence.known_causes
         ]
         listed += [(place, "waits for this line") for place in evidence.waits]
         shown, location = evidence.shown, evidence.location
@@ -167,7 +167,7 @@ def _message(evidence: Evidence, kernel: KernelAnalysis, related: Sequence[tuple
     text = f"{evidence.id} in {_plain(kernel.base_name)}: {_plain(evidence.text)}"
     causes = [
         f"[{_plain(words)}]({entry['id']}) {_plain(entry['message']['text'])}"
-        for entry, words in related[: len(evidence.causes or ())][:3]
+        for entry, words in related[: len(evidence.known_causes)][:3]
     ]
     return f"{text} {'; '.join(causes)}." if causes else text
 

@@ -107,6 +107,16 @@ def test_waiting_for_all_but_two_groups_belongs_to_the_copies_of_two_trips_befor
     assert found[copies[-1]].share == pytest.approx(0.96, abs=0.02)
 
 
+def test_a_warpgroup_wait_belongs_to_the_product_it_waits_for(profile: Callable[..., Profile]) -> None:
+    found = edges(profile("matrix-sm90a", "matrix", stalls={(0x110, "gmma"): 9}))
+    assert list(found) == [0x100]
+    assert found[0x100].kind == "sync"
+
+
+def test_a_wait_at_an_mbarrier_belongs_to_the_question_whether_all_arrived(profile: Callable[..., Profile]) -> None:
+    assert list(edges(profile("matrix-sm90a", "matrix", stalls={(0x150, "long_scoreboard"): 9}))) == [0x120]
+
+
 def test_without_execution_counts_loops_are_assumed_to_repeat(profile: Callable[..., Profile]) -> None:
     made = profile("sm90", "gather", stalls={(0x170, "branch_resolving"): 9})
     kernel = made.kernels[0]

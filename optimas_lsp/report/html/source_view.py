@@ -101,7 +101,7 @@ class _View:
             at = evidence.shown or evidence.location
             if evidence.source != "pc" or at is None or at.file != self._path:
                 continue
-            for cause in evidence.causes or ():
+            for cause in evidence.known_causes:
                 origin = self._here(Location(file=cause.file, line=cause.line), cause.inlined_at)
                 if origin is None or cause.share < FEWEST_SHARE:
                     continue

@@ -88,9 +88,9 @@ def _finding(one: Ranked) -> Markup:
         el("span", LEVELS[evidence.level], class_="unit"),
     )
     details = [el("p", evidence.text)]
-    if evidence.causes:
+    if evidence.known_causes:
         details.append(el("p", "Made to wait by:"))
-        details.append(el("ul", *(el("li", _cause(cause)) for cause in evidence.causes)))
+        details.append(el("ul", *(el("li", _cause(cause)) for cause in evidence.known_causes)))
     if evidence.waits:
         details.append(el("p", f"These lines wait for it: {', '.join(place(each) for each in evidence.waits)}."))
     if evidence.inlined_at:

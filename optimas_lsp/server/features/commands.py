@@ -66,12 +66,12 @@ def _finding(report: OpenReport, kernel: KernelAnalysis, evidence: Evidence) -> 
             f"- {MARKDOWN.code(f'{each.file}:{each.line}')} {MARKDOWN.escape(each.function or '')}".rstrip()
             for each in places
         )
-    if evidence.causes:
+    if evidence.known_causes:
         yield "## Caused by"
         yield "\n".join(
             f"- {MARKDOWN.code(f'{cause.file}:{cause.line}')} {MARKDOWN.code(cause.opcode)}: "
             f"{wording.percent(cause.share)} of the wait, {cause.confidence}"
-            for cause in evidence.causes
+            for cause in evidence.known_causes
         )
     if evidence.expects:
         yield (

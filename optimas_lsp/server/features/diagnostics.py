@@ -139,7 +139,7 @@ def _related(index: FileIndex, evidence: Evidence) -> list[_Related]:
         add(evidence.location, "the samples were taken here")
     for frame in evidence.inlined_at:
         add(frame, f"inlined into {frame.function} here" if frame.function else "inlined here")
-    for cause in evidence.causes or ():
+    for cause in evidence.known_causes:
         text = f"{cause.opcode} here causes {100 * cause.share:.0f} % of the wait ({cause.confidence})"
         found.append(_Related(cause.file in index.names, cause.file, cause.path, cause.line, _json(text)))
     for wait in evidence.waits:

@@ -73,8 +73,8 @@ def _line(markup: Markup, heat: Heat, findings: list[Finding], *, alone: bool) -
 def _finding(markup: Markup, finding: Finding) -> Iterator[str]:
     evidence = finding.evidence
     yield f"{markup.strong(evidence.id)} {markup.escape(evidence.text)}"
-    if evidence.causes:
-        rows = [_cause(markup, cause) for cause in evidence.causes[:4]]
+    if evidence.known_causes:
+        rows = [_cause(markup, cause) for cause in evidence.known_causes[:4]]
         yield markup.table(["caused by", "of the wait", ""], rows)
     if evidence.bound is not None:
         yield f"Acting on it buys at most {evidence.bound.speedup:.2f}× ({evidence.bound.method})."
