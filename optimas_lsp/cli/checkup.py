@@ -71,7 +71,7 @@ NEEDED = (
 
 HELPFUL = {
     "ncu-report": "reads .ncu-rep files; without it only distilled profiles (*.optimas.json) open",
-    "nvidia-cuda-nvdisasm": "reads machine code; without it causes and inline chains are withheld",
+    "nvidia-cuda-nvdisasm": "prints machine code that a report leaves out; rarely needed",
 }
 """Distributions that exist for some platforms only, and what is lost without them."""
 
