@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from optimas_lsp.config import FILE_NAME
+from optimas_lsp.config import FILE_NAME, load_toml
+from optimas_lsp.errors import OptimasError
+from optimas_lsp.profile.model import Profile
 from optimas_lsp.prove.bundle import snapshot
 from optimas_lsp.prove.runner.process import Finished, Limits, clean_environment, end_descendants, run
 from optimas_lsp.prove.target import parse_target
 from optimas_lsp.rewrite.compile import Command, Compiled, commands_for, compile_candidate
+from optimas_lsp.rewrite.cubins import OUTPUT, cubin_command
+from optimas_lsp.rewrite.guard.compiled import COMPILED_RULES, compiled_rules
+from optimas_lsp.rewrite.guard.model import Allowance, RuleVerdict
 
 
 @dataclass
@@ -21,24 +27,31 @@ class ScratchBuilder:
     folder: Path
     planned: tuple[Command, ...]
     seconds: float
+    profile: Profile
+    allow: tuple[Allowance, ...] = ()
+    machine_code: Command | None = None
     _cancelled: bool = False
+    _cubin: bytes | None = None
+    _original: bytes | None = None
 
     @classmethod
-    def of(cls, folder: Path, source: Path, capability: int | None) -> ScratchBuilder:
+    def of(cls, folder: Path, source: Path, profile: Profile, allow: tuple[Allowance, ...] = ()) -> ScratchBuilder:
         """The commands of ``optimas.toml``, ``compile_commands.json`` or a plain nvcc line; raises ConfigError."""
-        from optimas_lsp.config import load_toml
-
         toml = folder / FILE_NAME
         table = load_toml(toml).get("target") if toml.is_file() else None
         target = None if table is None else parse_target(table, where=str(toml))
         build = () if target is None else target.build
         limit = 600.0 if target is None else target.build_limit_s
-        return cls(folder, commands_for(source, folder, build=build, capability=capability), limit)
+        major, minor = profile.device.compute_capability
+        capability = 10 * major + minor
+        planned = commands_for(source, folder, build=build, capability=capability)
+        code = cubin_command(planned, source, folder, capability)
+        return cls(folder, planned, limit, profile, allow, code)
 
     @property
     def commands(self) -> tuple[tuple[str, ...], ...]:
         """What is run, in order."""
-        return tuple(each.arguments for each in self.planned)
+        return tuple(each.arguments for each in (*self.planned, *([self.machine_code] if self.machine_code else [])))
 
     @property
     def why(self) -> str:
@@ -48,6 +61,28 @@ class ScratchBuilder:
     def build(self, files: Mapping[str, bytes]) -> Compiled:
         """Build with ``files`` in their places."""
         return compile_candidate(self.folder, files, self.planned, run=self._run, copy=snapshot)
+
+    def compare(self, files: Mapping[str, bytes]) -> tuple[RuleVerdict, ...]:
+        """The rules for after compiling; skipped, with the reason, where there is no machine code to look at."""
+        if self.machine_code is None:
+            return _skipped("the build names no nvcc command for this source")
+        if self._original is None:
+            self._original = self._machine_code({})
+        changed = self._machine_code(files)
+        if self._original is None or changed is None:
+            return _skipped("the source does not compile to machine code alone")
+        try:
+            return compiled_rules(
+                self._original, changed, self.profile.device, blocks=largest_blocks(self.profile), allow=self.allow
+            )
+        except OptimasError as error:
+            return _skipped(f"the machine code cannot be read: {error.what}")
+
+    def _machine_code(self, files: Mapping[str, bytes]) -> bytes | None:
+        self._cubin = None
+        commands = (self.machine_code,) if self.machine_code is not None else ()
+        built = compile_candidate(self.folder, files, commands, run=self._run, copy=snapshot)
+        return self._cubin if built.good else None
 
     def cancel(self) -> None:
         """End what runs now and start nothing more."""
@@ -60,4 +95,21 @@ class ScratchBuilder:
         scratch = logs / "home"
         scratch.mkdir(exist_ok=True)
         environment = clean_environment(scratch, dict(added))
-        return run(command, folder, environment, Limits(seconds=self.seconds), logs, name)
+        finished = run(command, folder, environment, Limits(seconds=self.seconds), logs, name)
+        made = folder / OUTPUT
+        if "-cubin" in command and made.is_file():
+            self._cubin = made.read_bytes()
+        return finished
+
+
+def largest_blocks(profile: Profile) -> dict[str, int]:
+    """Threads of the largest block that each kernel was launched with, by mangled name."""
+    found: dict[str, int] = {}
+    for launch in profile.launches:
+        name = profile.kernels[launch.kernel].mangled
+        found[name] = max(found.get(name, 0), math.prod(launch.block))
+    return found
+
+
+def _skipped(why: str) -> tuple[RuleVerdict, ...]:
+    return tuple(RuleVerdict(id=name, status="skipped", message=why) for name in COMPILED_RULES)

@@ -122,7 +122,7 @@ def optimize(
         limits=Limits.of(program.settings.guard),
     )
     chosen = _backend(settings, subject, prompt_file, answer_file)
-    builder = _builder(program.folder, subject) if build else None
+    builder = _builder(program.folder, subject, settings) if build else None
     if dry_run:
         outcome = course.dry_run(task, chosen, builder)
     else:
@@ -147,11 +147,10 @@ def _backend(settings: Rewrite, subject: Subject, prompt_file: Path | None, answ
     return make_backend(settings, prompt_file=prompt_file, answer_file=answer_file)
 
 
-def _builder(folder: Path, subject: Subject) -> ScratchBuilder:
+def _builder(folder: Path, subject: Subject, settings: Rewrite) -> ScratchBuilder:
     from optimas_lsp.cli.building import ScratchBuilder
 
-    major, minor = subject.profile.device.compute_capability
-    return ScratchBuilder.of(folder, subject.source.path, 10 * major + minor)
+    return ScratchBuilder.of(folder, subject.source.path, subject.profile, settings.allow)
 
 
 def _consent(folder: Path, prompt: Prompt, backend: Backend, builder: ScratchBuilder | None, *, accept: bool) -> None:

@@ -10,15 +10,15 @@ import contextlib
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from optimas_lsp.errors import OptimasError
 from optimas_lsp.rewrite.backends.model import Backend, Reply, Request, Turn, Usage
 from optimas_lsp.rewrite.candidate import Candidate, Encoding
 from optimas_lsp.rewrite.compile import Compiled
 from optimas_lsp.rewrite.edits import EditError
-from optimas_lsp.rewrite.guard.model import Allowance, Limits, Verdict
-from optimas_lsp.rewrite.guardrails import examine
+from optimas_lsp.rewrite.guard.model import Allowance, Limits, RuleVerdict, Verdict
+from optimas_lsp.rewrite.guardrails import examine, verdict_of
 from optimas_lsp.rewrite.locate import LocationError
 from optimas_lsp.rewrite.outcome import Attempt, Proof, Rewriting, Stage, Status
 from optimas_lsp.rewrite.parse import NoProposal
@@ -52,6 +52,10 @@ class Builder(Protocol):
 
     def build(self, files: Mapping[str, bytes]) -> Compiled:
         """Relative path to new bytes; the outcome."""
+        ...
+
+    def compare(self, files: Mapping[str, bytes]) -> tuple[RuleVerdict, ...]:
+        """The rules for after compiling, on the machine code of the original and the candidate; blocks, too."""
         ...
 
     def cancel(self) -> None:
@@ -209,7 +213,7 @@ class _Course:
             evidence=self.task.prompt.evidence,
             allow=self.task.allow,
             limits=self.task.limits,
-            headers=[each.syntax.text.text for each in subject.files.all_included(subject.source)],
+            headers=subject.headers,
         )
         attempt = attempt.model_copy(update={"verdict": verdict})
         if not verdict.accepted:
@@ -228,18 +232,36 @@ class _Course:
         if self.builder is None:
             return attempt, candidate, ""
         self.notify("compile", f"building the candidate of try {attempt.number}")
-        compiled = await _build(self.builder, {self.task.name: candidate.edited})
+        builder, files = self.builder, {self.task.name: candidate.edited}
+        compiled = await _blocking(builder, lambda: builder.build(files))
         attempt = attempt.model_copy(update={"compiled": compiled})
         if compiled.good:
-            return attempt, candidate, ""
+            rules = await _blocking(builder, lambda: builder.compare(files))
+            return self._compared(attempt, candidate, rules)
         edited = Encoding.of(candidate.edited)[0].text
         found = attempt.model_copy(update={"problem": compiled.sentence, "stopped_at": "compile"})
         return found, None, failed_text(compiled, edited, self.task.name)
 
+    def _compared(
+        self, attempt: Attempt, candidate: Candidate, rules: tuple[RuleVerdict, ...]
+    ) -> tuple[Attempt, Candidate | None, str]:
+        """The candidate after the rules on its machine code, which join those on its text."""
+        before = attempt.verdict.rules if attempt.verdict is not None else ()
+        attempt = attempt.model_copy(update={"verdict": verdict_of((*before, *rules))})
+        compared = verdict_of(rules)
+        if compared.accepted:
+            return attempt, candidate, ""
+        problem = "; ".join(f"{rule.id}: {rule.message}" for rule in compared.failures())
+        found = attempt.model_copy(update={"problem": problem, "stopped_at": "compile"})
+        return found, None, refused_text(compared, built=True)
 
-async def _build(builder: Builder, files: Mapping[str, bytes]) -> Compiled:
+
+Result = TypeVar("Result")
+
+
+async def _blocking(builder: Builder, work: Callable[[], Result]) -> Result:
     """Build in a thread; when this task is cancelled the build is ended and waited for, so that nothing is left."""
-    building = asyncio.ensure_future(asyncio.to_thread(builder.build, files))
+    building = asyncio.ensure_future(asyncio.to_thread(work))
     try:
         return await asyncio.shield(building)
     except asyncio.CancelledError:

@@ -22,9 +22,13 @@ _ENDING = (
 )
 
 
-def refused_text(verdict: Verdict) -> str:
-    """After the guardrails refused: each rule that did, in its words, with the lines it holds against."""
-    lines = ["The guardrails refused your answer; nothing was compiled."]
+def refused_text(verdict: Verdict, *, built: bool = False) -> str:
+    """After the guardrails refused: each rule that did, in its words, with the lines it holds against.
+
+    ``built``: it was the machine code that they refused.
+    """
+    what = "the machine code of your answer" if built else "your answer; nothing was compiled"
+    lines = [f"The guardrails refused {what}."]
     data: list[str] = []
     for rule in verdict.failures():
         data.append(f"{rule.id}: {visible(' '.join(rule.message.split()))}")

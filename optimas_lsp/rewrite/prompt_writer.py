@@ -13,6 +13,7 @@ from optimas_lsp.insight.evidence import KernelAnalysis
 from optimas_lsp.insight.ranking import Ranked
 from optimas_lsp.profile.model import Frozen, Profile
 from optimas_lsp.rewrite.budget import Droppable
+from optimas_lsp.rewrite.project_headers import project_headers
 from optimas_lsp.rewrite.prompt_data import fence_of, phrase, quoted, visible
 from optimas_lsp.rewrite.prompt_evidence import figures, finding, hardware
 from optimas_lsp.rewrite.prompt_files import Files, Unit
@@ -43,6 +44,11 @@ class Subject:
     kernel: KernelAnalysis
     source: Unit
     files: Files
+
+    @property
+    def headers(self) -> tuple[str, ...]:
+        """Texts of the program's own headers that the source includes, for the functions and macros they define."""
+        return project_headers(self.source.path, self.source.syntax.text.text, self.files.folders)
 
 
 @dataclass(frozen=True, eq=False)

@@ -64,7 +64,7 @@ class CatalogueBackend:
             subject.source.syntax.text.text,
             subject.source.path,
             kernel,
-            headers=[each.syntax.text.text for each in subject.files.all_included(subject.source)],
+            headers=subject.headers,
             capability=10 * major + minor,
             allow=self._allow,
         )

@@ -61,7 +61,7 @@ def rewritten(
 ) -> tuple[Rewriting, Server, list[Stage]]:
     stages: list[Stage] = []
     with serving(*(answers or map(openai_answer, texts))) as server:
-        builder = ScratchBuilder.of(source.parent, source, 90)
+        builder = ScratchBuilder.of(source.parent, source, profile)
         found = asyncio.run(
             optimize(
                 task_of(source, profile),
@@ -220,7 +220,7 @@ def test_a_log_cannot_speak_to_the_model(tmp_path: Path, profile: Profile) -> No
 
 def test_cancelling_while_the_model_thinks_ends_at_once(tmp_path: Path, profile: Profile) -> None:
     async def cancel(server: Server) -> None:
-        builder = ScratchBuilder.of(source.parent, source, 90)
+        builder = ScratchBuilder.of(source.parent, source, profile)
         running = asyncio.create_task(optimize(task_of(source, profile), backend_at(server), builder))
         assert await asyncio.to_thread(server.arrived.wait, 30)
         running.cancel()
@@ -238,7 +238,7 @@ def test_cancelling_while_it_builds_ends_the_build(tmp_path: Path, profile: Prof
     slow = f"import os, time; open({str(pid)!r}, 'w').write(str(os.getpid())); time.sleep(300)"
 
     async def cancel(server: Server) -> float:
-        builder = ScratchBuilder.of(source.parent, source, 90)
+        builder = ScratchBuilder.of(source.parent, source, profile)
         running = asyncio.create_task(optimize(task_of(source, profile), backend_at(server), builder))
         while not (pid.exists() and pid.read_text()):  # noqa: ASYNC110 - a file tells nobody that it is there
             await asyncio.sleep(0.02)
