@@ -97,21 +97,30 @@ def cost() -> int:
 def table() -> int:
     """Print the quality of every sample as Markdown."""
     every: list[KernelQuality] = []
+    ordinary: list[KernelQuality] = []
     print(f"| {' | '.join(HEAD)} |")
     print(f"|---|---|{'--:|' * (len(HEAD) - 2)}")
     for report in sorted(SAMPLES.glob("**/profile.ncu-rep*")):
         for kernel in quality(open_profile(report, enrich=ENRICH)):
             if kernel.scoreboard_samples:
                 every.append(kernel)
+                if (SAMPLES / "blame") not in report.parents:
+                    ordinary.append(kernel)
                 print(row(str(report.parent.relative_to(SAMPLES)), kernel))
-    pool = pooled(every)
-    count = sum(kernel.scoreboard_samples for kernel in every)
-    cells = figures_of(pool["by_instruction"], pool["by_line"], pool["def_use_by_line"])
-    print(f"| **all** | | {count:,} | {' | '.join(f'**{cell}**' for cell in cells)} |")
+    print(total("all", every))
+    print(total("without `blame/`", ordinary))
     moved = sum(kernel.moved_from_library + kernel.moved_from_never_executed for kernel in every)
     decoded, instructions = (sum(getattr(kernel, name) for kernel in every) for name in ("decoded", "instructions"))
     print(f"\n{decoded:,} of {instructions:,} instructions decoded; {moved:,} samples moved to a line of the program.")
     return 0
+
+
+def total(name: str, kernels: list[KernelQuality]) -> str:
+    """The line of the table for several kernels together."""
+    pool = pooled(kernels)
+    count = sum(kernel.scoreboard_samples for kernel in kernels)
+    cells = figures_of(pool["by_instruction"], pool["by_line"], pool["def_use_by_line"])
+    return f"| **{name}** | | {count:,} | {' | '.join(f'**{cell}**' for cell in cells)} |"
 
 
 def row(report: str, kernel: KernelQuality) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from optimas_lsp.profile.model import CauseEdge, Code, Frame, Kernel, Note, Profile
 from optimas_lsp.sass import cubin as cubins
-from optimas_lsp.sass.blame import Blamer
+from optimas_lsp.sass.blame import Blamer, rules
 from optimas_lsp.sass.chains import Chains, FileNames
 from optimas_lsp.sass.cubin import INSTRUCTION_BYTES, Cubin, CubinError
 from optimas_lsp.sass.flow import Flow, build
@@ -17,6 +17,10 @@ from optimas_lsp.sass.pairing import Machine, pair
 
 WITHHELD = "causes-withheld"
 CHAINS_WITHHELD = "chains-withheld"
+INCOMPLETE = "causes-incomplete"
+_NOTED_SHARE, _NOTED_SAMPLES = 0.05, 10
+"""From this share and number of a kernel's scoreboard samples without a cause on a note says so."""
+
 _DAMAGED = (ArithmeticError, LookupError, ValueError, TypeError, AttributeError, RecursionError)
 """What inconsistent machine code can provoke past every check; never a reason to lose a report."""
 
@@ -84,7 +88,28 @@ def _kernel(
     flow = build(machine.instructions, machine.section, executed)
     code, notes = _chains(kernel, machine, flow, names, places)
     causes = _causes(profile, kernel, machine, flow, places)
+    notes += _incomplete(profile, kernel, machine, causes)
     return code.model_copy(update={"causes": causes}), notes
+
+
+def _incomplete(profile: Profile, kernel: Kernel, machine: Machine, causes: Sequence[CauseEdge]) -> list[Note]:
+    """A note where a noticeable part of the scoreboard stalls found no cause, with what could not be read."""
+    explained = {(edge.consumer, edge.reason) for edge in causes}
+    total = missing = 0
+    columns = zip(kernel.samples.instruction, kernel.samples.reason, kernel.samples.all_, strict=True)
+    for column, reason, number in columns:
+        rule = rules().get(profile.reasons[reason])
+        if rule is not None and rule.rule == "scoreboard":
+            total += number
+            missing += number if (column, reason) not in explained else 0
+    if missing < max(_NOTED_SAMPLES, _NOTED_SHARE * total):
+        return []
+    unprinted = sum(text in ("", "N/A") for text in kernel.code.sass)
+    unknown = sorted({each.base for each in machine.instructions if not each.semantics.known})
+    why = [f"{unprinted} of {len(kernel.code.sass)} instructions cannot be decoded"] if unprinted else []
+    why += [f"the opcodes {', '.join(unknown[:5])} are unknown"] if unknown else []
+    text = f"{kernel.base_name}: {100 * missing / total:.0f} % of the scoreboard stalls have no known cause"
+    return [Note(code=INCOMPLETE, text=f"{text}: {' and '.join(why)}" if why else text, kernel=kernel.mangled)]
 
 
 def _whole(column: Sequence[int] | None, places: list[int], count: int) -> list[int] | None:

@@ -135,6 +135,22 @@ def test_an_unknown_opcode_does_not_hide_the_others(
     assert {(16 * edge.consumer, 16 * edge.producer) for edge in causes} == {(0x190, 0x170), (0x1D0, 0x1A0)}
 
 
+def test_an_instruction_that_cannot_be_decoded_is_said_where_it_hides_a_cause(
+    profile: Callable[..., Profile],
+    cubin: Callable[[str], Cubin],
+    instructions: Callable[[str, str], tuple[Instruction, ...]],
+) -> None:
+    elf, code = cubin("sm90").elf, cubin("sm90").sections["gather"].code
+    elf = elf.replace(code, code[:0x170] + b"\xff" * 16 + code[0x180:])
+    sass = tuple("N/A" if each.offset == 0x170 else each.text for each in instructions("sm90", "gather"))
+    made = enrich(profile("sm90", "gather", stalls=STALL, sass=sass, modules=(elf,)))
+    assert made.kernels[0].samples.all_ == (50,)
+    assert made.kernels[0].code.causes == ()
+    [note] = made.notes
+    assert note.code == "causes-incomplete"
+    assert "100 % of the scoreboard stalls have no known cause: 1 of" in note.text
+
+
 def test_a_stripped_line_table_keeps_the_causes_and_the_reports_own_lines(
     profile: Callable[..., Profile], cubin: Callable[[str], Cubin]
 ) -> None:
