@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from enum import Enum
 from pathlib import Path
@@ -79,7 +80,7 @@ def analyze(
     if readings:
         readings = combined(readings)
         if quality:
-            show_quality(readings, output)
+            show_quality(readings, output, as_data=format_ is Format.json)
         elif reduction:
             output_file.emit(formats.as_reduction(readings), output)
         elif format_ is Format.sarif:
@@ -102,16 +103,21 @@ def combined(readings: list[Reading]) -> list[Reading]:
     return [replace(each, analysis=analysis) for each, analysis in zip(readings, analyses, strict=True)]
 
 
-def show_quality(readings: list[Reading], output: Path | None) -> None:
-    """How sure the causes are, one table a report."""
+def show_quality(readings: list[Reading], output: Path | None, *, as_data: bool) -> None:
+    """How sure the causes are: one table a report or, as data, an object from report to its kernels."""
     from optimas_lsp.insight.quality import quality
     from optimas_lsp.report.quality import render_quality
     from optimas_lsp.report.text import console
 
+    judged = {str(reading.report): quality(reading.profile) for reading in readings}
+    if as_data:
+        found = {report: [kernel.model_dump() for kernel in kernels] for report, kernels in judged.items()}
+        output_file.emit(json.dumps(found, indent=2) + "\n", output)
+        return
     target = console(to_file=output is not None)
     with target.capture() as captured:
-        for reading in readings:
-            render_quality(str(reading.report), quality(reading.profile), target)
+        for report, kernels in judged.items():
+            render_quality(report, kernels, target)
     output_file.emit(captured.get(), output)
 
 

@@ -51,6 +51,16 @@ def test_reduction_prints_bytes_before_and_after_and_what_is_covered() -> None:
     assert float(numbers["covered"].split()[0]) >= 90.0
 
 
+def test_quality_says_how_much_of_the_waits_is_explained() -> None:
+    table = run("analyze", ACCURACY, "--quality")
+    assert "one line" in table
+    assert "accuracy_kernel" in table
+    [(report, (kernel,))] = json.loads(run("analyze", ACCURACY, "--quality", "--format", "json")).items()
+    assert report == str(ACCURACY)
+    assert kernel["by_instruction"]["none"] < 0.005
+    assert kernel["decoded"] == kernel["instructions"]
+
+
 def test_two_reports_of_one_kernel_share_their_observations() -> None:
     other = ACCURACY.parent / "sweep.ncu-repz"
     first, second = json.loads(run("analyze", ACCURACY, other, "--format", "json"))
