@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import shutil
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import jsonschema
@@ -59,6 +64,29 @@ def test_without_a_gpu_it_says_not_proven_and_why(program: Path) -> None:
     assert status == 1
     assert "recorded on a machine without a GPU, 20" in out
     assert out.splitlines()[-1].startswith("not proven: ")
+
+
+def test_an_interruption_ends_the_proof_and_everything_it_started(program: Path) -> None:
+    toml = program / "optimas.toml"
+    started = program.parent / "started"
+    waiting = f'build = [["sh", "-c", "(setsid sleep 331 &); echo x > {started}; exec sleep 331"]]'
+    toml.write_text(toml.read_text().replace('build = [["cp", "accuracy.cu", "built"]]', waiting), "utf-8")
+    entry = "import sys; from optimas_lsp.cli import main; sys.exit(main())"
+    command = [sys.executable, "-c", entry, "prove", str(program / "accuracy.cu")]
+    command += ["--proposal", str(program.parent / "proposal.json"), "--profile", str(REPORT)]
+    process = subprocess.Popen(command, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, stderr=subprocess.PIPE)
+    while not started.exists():
+        assert process.poll() is None
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(0.05)
+    process.send_signal(signal.SIGTERM)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert b"optimas: interrupted" in err
+    for entry_ in Path("/proc").iterdir():
+        if entry_.name.isdigit():
+            with contextlib.suppress(OSError):
+                assert b"sleep\x00331" not in (entry_ / "cmdline").read_bytes()
 
 
 def test_a_refused_proposal_is_not_even_built(program: Path) -> None:

@@ -14,6 +14,9 @@ from optimas_lsp.errors import OptimasError
 from optimas_lsp.profile.model import Frozen
 from optimas_lsp.prove.runner.record import seal
 
+CANCELLED = 130
+"""The runner's exit status after it was told to stop."""
+
 
 class ExecutorError(OptimasError):
     """A job could not be started, reached or brought back."""
@@ -104,6 +107,14 @@ def read_outcome(job: Path, key: str, status: int | None) -> Outcome:
     outcome = parse_outcome(result, where=where)
     if outcome.verdict == "proven" and status not in {0, None}:
         raise ExecutorError(f"the runner says proven but ended with exit status {status}", where=where)
+    if outcome.verdict is None and status != CANCELLED:
+        log = (job / "runner.log").read_text("utf-8", "replace") if (job / "runner.log").is_file() else ""
+        words = log.strip().splitlines()[-1:] or [f"exit status {status}"]
+        raise ExecutorError(
+            f"the runner ended before the proof did ({words[0]})",
+            where=job,
+            remedy="look at the logs there, prove again",
+        )
     return outcome
 
 

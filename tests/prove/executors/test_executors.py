@@ -84,6 +84,11 @@ def test_a_success_needs_the_seal_and_the_exit_status(packed: Any) -> None:
     assert read_outcome(job.folder, "key", 0).verdict == "proven"
 
 
+def test_a_candidate_that_kills_its_runner_gains_nothing(packed: Any) -> None:
+    with pytest.raises(ExecutorError, match=r"ended before the proof did \(exit status -9\)"):
+        Local().submit(packed(build=[["sh", "-c", "kill -9 $PPID; sleep 5"]]).folder).collect()
+
+
 def test_a_runner_that_vanished_left_no_result(packed: Any) -> None:
     with pytest.raises(ExecutorError, match="left no result"):
         read_outcome(packed().folder, "key", -9)
