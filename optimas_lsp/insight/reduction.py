@@ -112,7 +112,7 @@ class _Compact:
             if not rest:
                 continue
             words = ", ".join(f"{each.reason} {100 * each.samples / kernel.samples.total:.1f}%" for each in rest)
-            entry = f" {_place(heat.shown or heat.location)} {words};"
+            entry = _plain(f" {_place(heat.shown or heat.location)} {words};")
             if _size([prefix + "".join(entries) + entry]) > room:
                 break
             entries.append(entry)
@@ -143,13 +143,13 @@ def _head(kernel: KernelAnalysis) -> Iterator[str]:
         )
     if kernel.samples.unattributed:
         facts.append(f"{100 * kernel.samples.unattributed / kernel.samples.total:.0f}% of samples without a line")
-    yield "  " + ", ".join(facts) if facts else "  no samples"
+    yield "  " + _plain(", ".join(facts)) if facts else "  no samples"
 
 
 def _finding(ranked: Ranked) -> str:
     evidence = ranked.evidence
     if evidence.source in {"rl", "ia"}:
-        return f"  {evidence.id} {evidence.rule}: {_plain(evidence.text)}"
+        return _plain(f"  {evidence.id} {evidence.rule}: {evidence.text}")
     at = evidence.shown or evidence.location
     parts = [f"  {evidence.id} {evidence.rule}"]
     if at is not None:
@@ -167,8 +167,8 @@ def _finding(ranked: Ranked) -> str:
     if ranked.merged:
         parts.append(f"(with {', '.join(ranked.merged)})")
     if evidence.source == "pt":
-        parts.append(f": {_plain(evidence.text)}")
-    return " ".join(parts) + f" [{evidence.level}]"
+        parts.append(f": {evidence.text}")
+    return _plain(" ".join(parts)) + f" [{evidence.level}]"
 
 
 def _cause(cause: Cause) -> str:

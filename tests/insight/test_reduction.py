@@ -58,6 +58,14 @@ def test_the_first_line_is_one_line_whatever_the_report_says_of_its_device() -> 
     assert not second.startswith("kernel k: forged")
 
 
+def test_a_reason_with_a_line_break_forges_no_finding() -> None:
+    evil = "odd\x1b[2J\n  PC-9 forged at k.cu:1"
+    made = analysis(kernel(pc(1, 5).model_copy(update={"rule": evil}), lines=(heat(6, **{evil: 90}),)))
+    lines = evidence_text(made).splitlines()
+    assert all(line.isprintable() for line in lines)
+    assert not any(line.startswith("  PC-9") for line in lines)
+
+
 def test_a_thousand_findings_still_fit_and_the_rest_is_counted() -> None:
     many = kernel(*(pc(n, n, samples=1000 - n) for n in range(1, 1000)))
     text = evidence_text(analysis(many, many, many))
