@@ -30,6 +30,5 @@ def distill(
     profile = Reader.of().open(report)
     write(profile, output)
     size = output.stat().st_size
-    typer.echo(
-        f"{output}: {size:,} bytes, {100 * (1 - size / max(profile.report_bytes, 1)):.1f} % less than the report"
-    )
+    less = 100 * (1 - size / max(profile.report_bytes, 1))
+    typer.echo(f"{output}: {size:,} bytes, {abs(less):.1f} % {'less' if less >= 0 else 'more'} than the report")

@@ -86,6 +86,13 @@ def test_a_name_out_of_a_report_cannot_drive_the_terminal(tmp_path: Path) -> Non
     assert sentence("analyze", place, "--kernel", "nope").isprintable()
 
 
+def test_a_distilled_form_larger_than_its_report_says_more(report: Path, tmp_path: Path) -> None:
+    result = RUNNER.invoke(app, ["distill", str(report), "-o", str(tmp_path / "out.optimas.json")])
+    assert result.exit_code == 0
+    assert "% more than the report" in result.stdout
+    assert "-" not in result.stdout.split("bytes, ")[1]
+
+
 def test_a_source_folder_that_is_none(report: Path, tmp_path: Path) -> None:
     assert "no folder" in sentence("analyze", report, "--source", tmp_path / "nowhere")
 
