@@ -163,7 +163,9 @@ def test_nothing_that_is_started_sees_the_key_of_the_seal(packed) -> None:
 def test_the_runner_works_on_the_oldest_python_it_promises(packed) -> None:
     homes = [Path(p) for p in os.environ.get("PATH", "").split(os.pathsep)]
     homes += sorted(Path("~/.pyenv/versions").expanduser().glob("3.8*/bin"))
-    found = [home / "python3.8" for home in homes if (home / "python3.8").is_file() and "shims" not in str(home)]
+    found = [
+        home / "python3.8" for home in homes if os.access(home / "python3.8", os.X_OK) and "shims" not in str(home)
+    ]
     if not found:
         pytest.skip("there is no python3.8 here")
     job = packed()
@@ -204,12 +206,28 @@ def test_without_a_witness_nothing_is_proven(packed, claimed_gpu) -> None:
             "a run changed build/main in the baseline's folder",
         ),
         (
+            _c(
+                'const char *o = "../../logs/baseline-default/1.out"; puts("sum 43");'
+                'if (!access(o, F_OK)) { FILE *f = fopen(o, "w"); fputs("sum 43\\n", f); fclose(f); }'
+            ),
+            "determinism",
+            "a run changed what the baseline gave on input default before",
+        ),
+        (
             _c('FILE *f = fopen("main.c", "a"); fputs("//", f); fclose(f); puts("sum 42");'),
             "determinism",
             "a run changed main.c in the candidate's folder",
         ),
     ],
-    ids=["other-answer", "silent", "failing", "crashing", "attacks-the-original", "edits-itself"],
+    ids=[
+        "other-answer",
+        "silent",
+        "failing",
+        "crashing",
+        "attacks-the-original",
+        "rewrites-the-record",
+        "edits-itself",
+    ],
 )
 def test_cheats_that_need_no_gpu(packed, claimed_gpu, candidate: str, gate: str, words: str) -> None:
     job = packed(HELLO, candidate, options={**RUNNING, "timing": {"min_pairs": 3, "max_pairs": 3}})
@@ -259,3 +277,44 @@ def test_nothing_to_compare_is_not_agreement(packed, claimed_gpu) -> None:
     job.environment = claimed_gpu
     assert job.run() == 1
     assert job.gate("compare")["sentence"].startswith("nothing could be compared")
+
+
+SANITIZER = """#!/bin/sh
+while [ "$1" != build/main ]; do shift; done
+echo '========= COMPUTE-SANITIZER'
+"$@" || exit
+%s
+"""
+
+
+@pytest.mark.parametrize(
+    ("ending", "status", "words"),
+    [
+        (
+            "echo '========= ERROR SUMMARY: 0 errors'",
+            "pass",
+            "memcheck, racecheck, initcheck, synccheck found no error",
+        ),
+        ("echo '========= ERROR SUMMARY: 3 errors'", "fail", "memcheck found 3 errors in the candidate"),
+        ("", "fail", "memcheck printed 0 summaries instead of one"),
+        (
+            "echo extra; echo '========= ERROR SUMMARY: 0 errors'",
+            "fail",
+            "under memcheck the output changed: expected 1",
+        ),
+        ("for i in 1 2; do echo '= ERROR SUMMARY: 0 errors'; done", "fail", "printed 2 summaries instead of one"),
+    ],
+    ids=["clean", "errors", "no-summary", "another-output", "two-summaries"],
+)
+def test_a_sanitizer_counts_only_with_one_summary_and_the_right_output(
+    packed, claimed_gpu, ending: str, status: str, words: str
+) -> None:
+    """The tool is a stand-in that prints what the real one prints; what is tried is how it is read."""
+    tool = Path(claimed_gpu["PATH"]) / "compute-sanitizer"
+    tool.write_text(SANITIZER % ending, "utf-8")
+    tool.chmod(0o755)
+    job = packed(options={"gates": ["static", "build", "determinism", "run", "compare", "sanitize"]})
+    job.environment = claimed_gpu
+    assert job.run() == 1
+    assert job.gate("sanitize")["status"] == status
+    assert words in job.gate("sanitize")["sentence"]

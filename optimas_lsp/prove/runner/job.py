@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Sequence, Tuple
 
 from . import process, tools, witness
-from .trees import Tree, TreeChangedError
+from .trees import State, Tree, TreeChangedError, file_state
 
 SCHEMA = "optimas.job/1"
 SIDES = ("baseline", "candidate")
@@ -53,6 +53,7 @@ class Job:
         self.witness_library: Path | None = None
         self.witness_missing = "there is no GPU here"
         self.trees: dict[str, Tree] = {}
+        self._kept: dict[tuple[str, str, str], tuple[State | None, Tree]] = {}
         self._runs: dict[tuple[str, str, str], Run] = {}
 
     def tree(self, side: str) -> Path:
@@ -113,6 +114,7 @@ class Job:
         """Run one side on one input in a fresh folder; returns (Finished, Testimony or None, folder of the run)."""
         key = (side, name, label)
         if key in self._runs:
+            self._untouched(key)
             return self._runs[key]
         scratch = self.work / "runs" / f"{side}-{name}-{label}"
         shutil.rmtree(str(scratch), ignore_errors=True)
@@ -130,7 +132,14 @@ class Job:
         testimony = witness.Testimony(scratch / "witness" if extra else None)
         self._keep_outputs(side, scratch / "files")
         self._runs[key] = (finished, testimony, scratch)
+        self._kept[key] = (file_state(finished.stdout), Tree(scratch / "files", ()))
         return self._runs[key]
+
+    def _untouched(self, key: tuple[str, str, str]) -> None:
+        """Raise TreeChangedError when what a run gave was changed by a later one, before it is compared."""
+        stdout, files = self._kept[key]
+        if file_state(self._runs[key][0].stdout) != stdout or files.changed():
+            raise TreeChangedError("a run changed what the {} gave on input {} before".format(*key))
 
     def restore(self) -> None:
         """Remove what earlier runs left in the working copies; raises TreeChangedError when they changed a file."""

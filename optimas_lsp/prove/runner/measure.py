@@ -11,7 +11,7 @@ from typing import Any, Dict, List
 
 from . import VERSION, compare, process, timing, tools
 from .gates import FAIL, PASS, SKIPPED, Gate, outputs_difference, tolerance_of
-from .job import Job, Run
+from .job import Job
 from .record import Record
 
 SANITIZERS = ("memcheck", "racecheck", "initcheck", "synccheck")
@@ -31,15 +31,14 @@ def sanitize(job: Job, record: Record) -> Gate:
     name = job.data["target"].get("sanitize_input") or next(iter(job.inputs))
     limits = process.Limits(job.run_limits.seconds * 20, job.run_limits.memory_mb, 512, job.run_limits.file_mb)
     counts: dict[str, int | None] = {}
-    reference, tolerance = job.run("baseline", name, "1"), tolerance_of(job, record, name)
+    job.run("baseline", name, "1")
+    tolerance = tolerance_of(job, record, name)
     with tools.gpu_turn(False, job.gpu_uuid):
         for number, check in enumerate(job.data.get("sanitizers", SANITIZERS)):
             record.event("sanitize", check, number, len(SANITIZERS))
-            counts[check], why, files = _sanitize_once(
-                job, tool, check, "candidate", name, limits, reference, tolerance
-            )
+            counts[check], why, files = _sanitize_once(job, tool, check, "candidate", name, limits, tolerance)
             if why or counts[check]:
-                baseline = _sanitize_once(job, tool, check, "baseline", name, limits, reference, tolerance)[0]
+                baseline = _sanitize_once(job, tool, check, "baseline", name, limits, tolerance)[0]
                 sentence = why or "{} found {} error{} in the candidate".format(
                     check, counts[check], "" if counts[check] == 1 else "s"
                 )
@@ -56,7 +55,6 @@ def _sanitize_once(
     side: str,
     name: str,
     limits: process.Limits,
-    reference: Run,
     tolerance: dict[str, float] | None,
 ) -> tuple[int | None, str | None, list[Path]]:
     job.restore()
@@ -74,7 +72,7 @@ def _sanitize_once(
     if len(found) != 1:
         return None, f"{check} printed {len(found)} summaries instead of one", files
     if "stdout" in job.outputs and not found[0]:
-        why = _output_under_tool(job, reference[0].stdout, done.stdout, tolerance)
+        why = _output_under_tool(job, job.run("baseline", name, "1")[0].stdout, done.stdout, tolerance)
         if why:
             return None, f"under {check} the output changed: {why}", files
     return found[0], None, files

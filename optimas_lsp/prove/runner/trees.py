@@ -56,6 +56,10 @@ class Tree:
                 state.update(content.digest())
         return state.hexdigest()
 
+    def changed(self) -> bool:
+        """True when a file is new, gone or not the same."""
+        return self._look()[0] != self._files
+
     def restore(self, side: str) -> None:
         """Remove files and folders that were not there; raises TreeChangedError when one that was is not the same."""
         files, folders = self._look()
@@ -69,6 +73,14 @@ class Tree:
             Path(path).unlink()
         for path in sorted(folders - self._folders):
             shutil.rmtree(path, ignore_errors=True)
+
+
+def file_state(path: Path) -> State | None:
+    """What a change of one file shows in; None when there is no such file."""
+    try:
+        return _state(str(path), os.lstat(str(path)))
+    except OSError:
+        return None
 
 
 def _state(path: str, now: os.stat_result) -> State:
