@@ -16,6 +16,7 @@ from optimas_lsp.cli import output as output_file
 
 if TYPE_CHECKING:
     from optimas_lsp.cli.building import ScratchBuilder
+    from optimas_lsp.cli.proving import Prover
     from optimas_lsp.config import Rewrite
     from optimas_lsp.rewrite.backends.model import Backend
     from optimas_lsp.rewrite.guard.model import RuleVerdict
@@ -66,6 +67,7 @@ def optimize(
     build: Annotated[
         bool, typer.Option("--build/--no-build", help="Build the candidate; otherwise only judge it.")
     ] = True,
+    prove: Annotated[bool, typer.Option("--prove/--no-prove", help="Prove the candidate where there is a GPU.")] = True,
     accept: Annotated[
         bool, typer.Option("--accept", help="Accept for this folder what would be sent and run (optimas consent).")
     ] = False,
@@ -123,12 +125,14 @@ def optimize(
     )
     chosen = _backend(settings, subject, prompt_file, answer_file)
     builder = _builder(program.folder, subject, settings) if build else None
+    prover = _prover(program.folder, subject) if build and prove else None
     if dry_run:
         outcome = course.dry_run(task, chosen, builder)
     else:
-        _consent(program.folder, prompt, chosen, builder, accept=accept)
+        _consent(program.folder, prompt, chosen, builder, prover, accept=accept)
+        proof = None if prover is None else prover.prove
         with _progress() as notify:
-            outcome = asyncio.run(course.optimize(task, chosen, builder, notify=notify))
+            outcome = asyncio.run(course.optimize(task, chosen, builder, prove=proof, notify=notify))
         if outcome.status == "manual-review":
             outcome = course.keep(outcome, keep or state_folder() / "cases")
     text = outcome.model_dump_json(by_alias=True, indent=2) + "\n" if format_ is Format.json else as_text(outcome)
@@ -153,7 +157,21 @@ def _builder(folder: Path, subject: Subject, settings: Rewrite) -> ScratchBuilde
     return ScratchBuilder.of(folder, subject.source.path, subject.profile, settings.allow)
 
 
-def _consent(folder: Path, prompt: Prompt, backend: Backend, builder: ScratchBuilder | None, *, accept: bool) -> None:
+def _prover(folder: Path, subject: Subject) -> Prover | None:
+    from optimas_lsp.cli.proving import Prover
+
+    return Prover.here(folder, subject)
+
+
+def _consent(
+    folder: Path,
+    prompt: Prompt,
+    backend: Backend,
+    builder: ScratchBuilder | None,
+    prover: Prover | None,
+    *,
+    accept: bool,
+) -> None:
     """Ask before anything leaves the machine or is run."""
     from optimas_lsp.cli.consent import asker
     from optimas_lsp.rewrite.backends.model import Request
@@ -173,6 +191,8 @@ def _consent(folder: Path, prompt: Prompt, backend: Backend, builder: ScratchBui
         )
     if builder is not None and builder.commands:
         actions.append(Run(commands=builder.commands, why=builder.why))
+    if prover is not None:
+        actions.append(Run(commands=prover.commands, why="the proof, each many times"))
     require(Consents.of_user(), folder, actions, asker(accept=accept))
 
 

@@ -92,7 +92,7 @@ def build_prompt(
     """
     marks = Marks(subject.profile, subject.files)
     shown = reach(subject.source, _definition(subject, marks), subject.kernel, marks)
-    writer = Writer(subject, shown, marks, subset, _evidence(subject.kernel, subset), tuple(cases))
+    writer = Writer(subject, shown, marks, subset, _evidence(subject.kernel, subset), tuple(cases), frozenset(allow))
     system = system_text(subject.source.syntax.language, allow)
     fitted = fit(writer.droppable(), writer.render, max_tokens - tokens_of(system))
     left = writer.kept(fitted.dropped)

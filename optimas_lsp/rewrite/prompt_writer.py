@@ -13,6 +13,8 @@ from optimas_lsp.insight.evidence import KernelAnalysis
 from optimas_lsp.insight.ranking import Ranked
 from optimas_lsp.profile.model import Frozen, Profile
 from optimas_lsp.rewrite.budget import Droppable
+from optimas_lsp.rewrite.catalogue.registry import entries
+from optimas_lsp.rewrite.guard.model import Allowance
 from optimas_lsp.rewrite.project_headers import project_headers
 from optimas_lsp.rewrite.prompt_data import fence_of, phrase, quoted, visible
 from optimas_lsp.rewrite.prompt_evidence import figures, finding, hardware
@@ -21,6 +23,8 @@ from optimas_lsp.rewrite.prompt_marks import Marks
 from optimas_lsp.rewrite.prompt_reach import Passage, Reach
 from optimas_lsp.rewrite.prompt_source import Gutter, listing, marks_of
 from optimas_lsp.rewrite.subsets import Subset
+
+MOST_TRANSFORMATIONS = 8
 
 KEPT_LONGEST = 3
 """Pieces of evidence that outlast everything else which may be left out."""
@@ -61,6 +65,7 @@ class Writer:
     subset: Subset
     ranked: tuple[Ranked, ...]
     cases: tuple[PastCase, ...]
+    allow: frozenset[Allowance] = frozenset()
 
     @cached_property
     def _heat(self) -> dict[tuple[str, int], float]:
@@ -80,6 +85,7 @@ class Writer:
         last = evidence[-(KEPT_LONGEST - 1) :]
         cases = [Droppable(f"case {at}", f"past case {at + 1}") for at in range(len(self.cases))][::-1]
         parts = [*evidence[: -(KEPT_LONGEST - 1)], *cases]
+        parts.append(Droppable("transformations", "known transformations"))
         parts.append(Droppable("advice", "what usually helps"))
         parts += [Droppable("declarations", "declarations that the source names")] if self.shown.declarations else []
         parts += [Droppable("reading", "functions in other files, for reading only")] if self._reading else []
@@ -116,6 +122,9 @@ class Writer:
             parts.append("\n".join([*([f"## {heading}"] if heading else []), *quoted(fence, title, lines)]))
         if "advice" not in gone:
             parts.append("\n".join(["## What usually helps", *self._advice(kept)]))
+        known = list(self._transformations(kept)) if "transformations" not in gone else []
+        if known:
+            parts.append("\n".join(["## Known transformations for this evidence", *known]))
         if dropped:
             words = "; ".join(each.words for each in dropped)
             parts.append(f"## Left out for length, least valuable first\n{words}")
@@ -155,6 +164,16 @@ class Writer:
                 yield f"{rule.title} ({rule.name})"
                 yield from (f"- {sentence}" for sentence in rule.helps)
                 yield from (f"- not when: {sentence}" for sentence in rule.not_when)
+
+    def _transformations(self, kept: tuple[Ranked, ...]) -> Iterator[str]:
+        """The catalogue's entries that answer the evidence, most worth first, with what each needs."""
+        if self.subject.source.syntax.language != "cuda":
+            return
+        rules = {each.evidence.rule for each in kept}
+        fitting = [each for each in entries() if rules & set(each.rules) and each.allowance in {None, *self.allow}]
+        for entry in sorted(fitting, key=lambda each: (-each.weight, each.name))[:MOST_TRANSFORMATIONS]:
+            exact = "" if entry.exactness.startswith("exact") else " [may change the last bits]"
+            yield f"- {entry.name}: {entry.title}. Needs: {entry.precondition}{exact}"
 
 
 def _case(case: PastCase) -> Iterator[str]:

@@ -77,8 +77,9 @@ def frozen_form(subject: Subject, report: Analysis) -> str:
 
 
 def without_advice(text: str) -> str:
-    """A prompt's user part without the knowledge base's sentences, which change on their own."""
-    return "\n\n".join(part for part in text.split("\n\n") if not part.startswith("## What usually helps"))
+    """A prompt's user part without the sentences of knowledge base and catalogue, which change on their own."""
+    ours = ("## What usually helps", "## Known transformations")
+    return "\n\n".join(part for part in text.split("\n\n") if not part.startswith(ours))
 
 
 def blocks(text: str) -> Iterator[tuple[str, str, list[str]]]:

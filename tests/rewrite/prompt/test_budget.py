@@ -43,8 +43,8 @@ def test_what_is_for_reading_only_goes_before_the_best_evidence(subject: Callabl
             break
     kinds = [words.split()[0] for words in prompt.dropped]
     assert kinds[-2:] == ["evidence", "evidence"]
-    assert kinds[-7:-2] == ["past", "past", "what", "declarations", "functions"]
-    assert prompt.dropped[-7:-5] == ("past case 2", "past case 1")
+    assert kinds[-8:-2] == ["past", "past", "known", "what", "declarations", "functions"]
+    assert prompt.dropped[-8:-6] == ("past case 2", "past case 1")
     assert len(prompt.evidence) == 1
     assert "void update(" in prompt.user
     assert "second_derivative(const" not in prompt.user

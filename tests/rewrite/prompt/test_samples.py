@@ -9,6 +9,7 @@ import pytest
 from prompt_samples import GOLDEN, blocks, outside, without_advice
 
 from optimas_lsp.insight import knowledge
+from optimas_lsp.rewrite.catalogue.registry import entry
 from optimas_lsp.rewrite.guard.rulebook import RULES
 from optimas_lsp.rewrite.prompt import PastCase, Subject, build_prompt
 from optimas_lsp.rewrite.prompt_rules import answer_schema, system_text
@@ -69,6 +70,11 @@ def test_known_transformations_are_those_of_the_evidence_listed(subject: Callabl
     assert all(f"- {sentence}" in advice for sentence in knowledge.rules()["long_scoreboard"].helps)
     assert all(f"- not when: {sentence}" in advice for sentence in knowledge.rules()["long_scoreboard"].not_when)
     assert knowledge.rules()["bank-conflicts"].helps[0] not in advice
+    listed = next(part for part in prompt.user.split("\n\n") if part.startswith("## Known transformations"))
+    named = [row[2:].partition(":")[0] for row in listed.split("\n")[1:]]
+    rules = {each.rule for each in subject("accuracy").kernel.evidence}
+    assert "batched-loads" in named
+    assert all(rules & set(entry(name).rules) and entry(name).allowance is None for name in named)
 
 
 def test_past_cases_are_told_as_data(subject: Callable[[str], Subject]) -> None:

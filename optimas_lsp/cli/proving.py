@@ -1,0 +1,96 @@
+"""Proves a candidate of ``optimas optimize`` on this machine's GPU, with the program's own commands."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from optimas_lsp.config import FILE_NAME, load_toml
+from optimas_lsp.errors import OptimasError
+from optimas_lsp.prove.bundle import pack
+from optimas_lsp.prove.executors.local import Local
+from optimas_lsp.prove.executors.outcome import Executor, Outcome, Running
+from optimas_lsp.prove.report import conclusion
+from optimas_lsp.prove.runner.tools import gpu
+from optimas_lsp.prove.target import Target, parse_target
+from optimas_lsp.rewrite.candidate import Candidate
+from optimas_lsp.rewrite.guard.model import Verdict
+from optimas_lsp.rewrite.outcome import Proof
+from optimas_lsp.rewrite.prompt_writer import Subject
+
+
+@dataclass(frozen=True)
+class Prover:
+    """Packs a job, runs it and waits for its end; cancelling ends every process of the job."""
+
+    folder: Path
+    subject: Subject
+    target: Target
+    executor: Executor
+
+    @classmethod
+    def here(cls, folder: Path, subject: Subject) -> Prover | None:
+        """A prover for this machine; None where there is no GPU or no ``[target]`` that says how to run the program.
+
+        Raises ConfigError for a wrong ``[target]``.
+        """
+        toml = folder / FILE_NAME
+        table = load_toml(toml).get("target") if toml.is_file() else None
+        if table is None or gpu() is None:
+            return None
+        return cls(folder, subject, parse_target(table, where=str(toml)), Local())
+
+    @property
+    def commands(self) -> tuple[tuple[str, ...], ...]:
+        """What a proof runs: the build and the program on every input, many times."""
+        return (*self.target.build, *self.target.inputs.values())
+
+    async def prove(self, candidate: Candidate, verdict: Verdict) -> Proof:
+        """The proof's conclusion; a proof that cannot be made is ``not-proven`` with the reason."""
+        with tempfile.TemporaryDirectory(prefix="optimas-proof-", ignore_cleanup_errors=True) as job:
+            try:
+                outcome = await self._outcome(Path(job), candidate, verdict)
+            except OptimasError as error:
+                return Proof(state="not-proven", sentence=f"not proven: {error.sentence()}")
+        state = {"proven": "proven", "rejected": "refuted"}.get(outcome.verdict or "", "not-proven")
+        details = outcome.model_dump(mode="json")
+        return Proof.model_validate({"state": state, "sentence": conclusion(outcome), "details": details})
+
+    async def _outcome(self, job: Path, candidate: Candidate, verdict: Verdict) -> Outcome:
+        flags = f", flagged: {', '.join(verdict.flags)}" if verdict.flags else ""
+        ceiling = self.subject.kernel.roofline.ceiling if self.subject.kernel.roofline is not None else None
+        await asyncio.to_thread(
+            pack,
+            self.folder,
+            self.target,
+            {self.subject.source.name: candidate.edited},
+            job,
+            kernels=self._kernels(),
+            static={"status": "pass", "sentence": f"every guardrail passed{flags}"},
+            ceiling_speedup=None if ceiling is None else ceiling.work_speedup,
+        )
+        running = self.executor.submit(job)
+        waiting = asyncio.ensure_future(asyncio.to_thread(_ended, running))
+        try:
+            return await asyncio.shield(waiting)
+        except asyncio.CancelledError:
+            await asyncio.to_thread(running.cancel)
+            with contextlib.suppress(OptimasError):
+                await waiting
+            raise
+
+    def _kernels(self) -> list[str]:
+        """The kernel and whatever else was compiled from its definition, such as other instantiations."""
+        syntax, kernel = self.subject.source.syntax, self.subject.kernel
+        own = syntax.kernel(kernel.name, kernel.mangled)
+        same = (each.mangled for each in self.subject.profile.kernels if syntax.kernel(each.name, each.mangled) == own)
+        return list(dict.fromkeys([kernel.mangled, *same]))
+
+
+def _ended(running: Running) -> Outcome:
+    for _ in running.events():
+        pass
+    return running.collect()

@@ -1,0 +1,79 @@
+"""The proof at the end of a rewrite: made by the real runner here, without a GPU, and cancelled with everything."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+from rewriting_samples import GOOD, program
+from test_optimize import profile, task_of
+
+from optimas_lsp.cli.proving import Prover
+from optimas_lsp.profile.model import Profile
+from optimas_lsp.prove.executors.local import Local
+from optimas_lsp.prove.target import parse_target
+from optimas_lsp.rewrite.candidate import Candidate
+from optimas_lsp.rewrite.guard.model import Verdict
+from optimas_lsp.rewrite.outcome import Proof
+from optimas_lsp.rewrite.parse import parse_answer
+from optimas_lsp.rewrite.proposal import Proposal
+
+__all__ = ["profile"]
+
+ACCEPTED = Verdict(accepted=True, rules=())
+
+
+def prepared(folder: Path, profile: Profile, *build: str) -> tuple[Prover, Candidate]:
+    source = program(folder)
+    target = parse_target({"build": [list(build)], "inputs": {"default": ["./built"]}}, where="optimas.toml")
+    proposal = parse_answer(GOOD)
+    assert isinstance(proposal, Proposal)
+    candidate = Candidate.of(source.read_bytes(), proposal, path=source)
+    return Prover(source.parent, task_of(source, profile).subject, target, Local()), candidate
+
+
+def test_a_build_that_fails_in_the_proof_refutes_with_its_gate(tmp_path: Path, profile: Profile) -> None:
+    prover, candidate = prepared(tmp_path, profile, "python3", "-c", "raise SystemExit('no such compiler')")
+    proof = asyncio.run(prover.prove(candidate, ACCEPTED))
+    assert isinstance(proof, Proof)
+    assert proof.state in {"refuted", "not-proven"}
+    assert "build" in proof.sentence
+    gates = {gate["name"]: gate["status"] for gate in proof.details["gates"]}
+    assert gates["static"] == "pass"
+
+
+def test_a_file_that_is_no_part_of_the_program_is_not_proven_with_the_reason(tmp_path: Path, profile: Profile) -> None:
+    prover, candidate = prepared(tmp_path, profile, "true")
+    (prover.folder / "accuracy.cu").unlink()
+    proof = asyncio.run(prover.prove(candidate, ACCEPTED))
+    assert proof.state == "not-proven"
+    assert "accuracy.cu" in proof.sentence
+
+
+def test_cancelling_ends_every_process_of_the_proof(tmp_path: Path, profile: Profile) -> None:
+    started = tmp_path / "started"
+    slow = f"import time; open({str(started)!r}, 'w').write('x'); time.sleep(300)"
+
+    async def cancel() -> float:
+        prover, candidate = prepared(tmp_path, profile, "python3", "-c", slow)
+        running = asyncio.create_task(prover.prove(candidate, ACCEPTED))
+        while not started.exists():  # noqa: ASYNC110 - a file tells nobody that it is there
+            await asyncio.sleep(0.02)
+        began = time.monotonic()
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        return time.monotonic() - began
+
+    assert asyncio.run(cancel()) < 25
+    left = [each for each in psutil.Process().children(recursive=True) if slow in " ".join(each.cmdline())]
+    assert left == []
+
+
+def test_without_a_target_or_a_gpu_there_is_no_prover(tmp_path: Path, profile: Profile) -> None:
+    source = program(tmp_path)
+    (source.parent / "optimas.toml").unlink()
+    assert Prover.here(source.parent, task_of(source, profile).subject) is None
