@@ -84,8 +84,11 @@ def _kernel(profile: Profile, kernel: Kernel, locator: Locator) -> KernelQuality
     placed = [places[chain] if chain >= 0 else None for chain in kernel.code.chain]
     lines = [_line(place) for place in placed]
     edges: dict[tuple[int, int], list[tuple[int, float]]] = {}
+    dominated: set[tuple[int, int]] = set()
     for edge in kernel.code.causes or ():
         edges.setdefault((edge.consumer, edge.reason), []).append((edge.producer, edge.share))
+        if edge.confidence == "dominant":  # one producer is left, but others were possible
+            dominated.add((edge.consumer, edge.reason))
     def_use = DefUse(kernel.code)
     ours, theirs = _Tally(lines), _Tally(lines)
     library = never = total = 0
@@ -96,7 +99,7 @@ def _kernel(profile: Profile, kernel: Kernel, locator: Locator) -> KernelQuality
         known = edges.get((at, reason), [])
         rule = rules().get(name)
         if rule is not None and rule.rule == "scoreboard":
-            ours.add(count, dict(known))
+            ours.add(count, dict(known), sole=(at, reason) not in dominated)
             theirs.add(count, def_use.producers(at, name))
         place = placed[at]
         if isinstance(place, Place) and place.shown is not None and is_library(place.location.file):
@@ -136,25 +139,28 @@ class _Tally:
         self.instruction: Counter[str] = Counter()
         self.line: Counter[str] = Counter()
 
-    def add(self, count: int, producers: Mapping[int, float]) -> None:
-        """``count`` samples whose blame is divided as ``producers`` (column to share) say."""
+    def add(self, count: int, producers: Mapping[int, float], *, sole: bool = True) -> None:
+        """``count`` samples whose blame is divided as ``producers`` (column to share) say.
+
+        ``sole`` is False where others could have been to blame too, however little.
+        """
         self.samples += count
-        self.instruction[_sure(list(producers.values()))] += count
+        self.instruction[_sure(list(producers.values()), sole)] += count
         by_line: Counter[tuple[str, int]] = Counter()
         for at, share in producers.items():
             line = self._lines[at]
             if line is not None:
                 by_line[line] += share  # pyright: ignore[reportArgumentType] (shares are fractions)
-        self.line[_sure(list(by_line.values()))] += count
+        self.line[_sure(list(by_line.values()), sole or len(by_line) > 1)] += count
 
     def shares(self, counts: Mapping[str, int]) -> Shares:
         """Counts as shares of all."""
         return Shares(**{word: count / self.samples for word, count in counts.items()}) if self.samples else Shares()
 
 
-def _sure(shares: list[float]) -> str:
+def _sure(shares: list[float], sole: bool) -> str:
     if not shares:
         return "none"
-    if len(shares) == 1:
+    if len(shares) == 1 and sole:
         return "certain" if shares[0] >= DOMINANT else "shared"
     return "dominant" if max(shares) >= DOMINANT else "shared"

@@ -117,7 +117,7 @@ class Blamer:
         total = sum(item.weight for item in kept)
         kept.sort(key=lambda item: (-item.weight, item.producer))
         shares = [item.weight / total for item in kept]
-        leading = "certain" if len(kept) == 1 else "dominant" if shares[0] >= DOMINANT else "shared"
+        leading = "certain" if len(weighed) == 1 else "dominant" if shares[0] >= DOMINANT else "shared"
         if rule.rule == "producer" and leading == "certain":
             leading = "dominant"
         return tuple(
