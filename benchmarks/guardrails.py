@@ -28,7 +28,7 @@ from optimas_lsp.rewrite.guardrails import Verdict, examine
 from optimas_lsp.rewrite.locate import locate
 from optimas_lsp.rewrite.project_headers import project_headers
 from optimas_lsp.rewrite.proposal import Change, FunctionText, Proposal
-from optimas_lsp.source.syntax import Syntax, parse
+from optimas_lsp.source.syntax import Syntax, language_of, parse
 from optimas_lsp.source.text import SourceText
 
 HERE = Path(__file__).parents[1]
@@ -71,7 +71,7 @@ def text_of(source: Path) -> SourceText:
 @functools.cache
 def syntax_of(source: Path) -> Syntax:
     """Its parse."""
-    return parse(text_of(source), "cuda")
+    return parse(text_of(source), language_of(source) or "cuda")
 
 
 def entries(kind: str) -> Iterator[Entry]:
@@ -185,6 +185,7 @@ def compiled(honest: list[tuple[Entry, Verdict]]) -> bool:
     if nvcc is None:
         print("compiled: not tried, nvcc is not there", file=sys.stderr)
         return False
+    compilable = [each for each, _ in honest if each.source.suffix == ".cu"]
     with tempfile.TemporaryDirectory() as folder:
 
         def build(job: tuple[int, Entry]) -> str:
@@ -205,10 +206,10 @@ def compiled(honest: list[tuple[Entry, Verdict]]) -> bool:
             return "" if done.returncode == 0 else f"{each.id}: {done.stderr.strip()[:600]}"
 
         with ThreadPoolExecutor(2) as pool:
-            failures = [said for said in pool.map(build, enumerate(each for each, _ in honest)) if said]
+            failures = [said for said in pool.map(build, enumerate(compilable)) if said]
     for said in failures:
         print(f"does not compile: {said}")
-    print(f"honest rewrites that compile: {len(honest) - len(failures)} of {len(honest)}")
+    print(f"honest rewrites in CUDA that compile: {len(compilable) - len(failures)} of {len(compilable)}")
     return not failures
 
 

@@ -33,7 +33,7 @@ class ProposalError(OptimasError):
 
 
 def guard(
-    original: Annotated[Path, typer.Argument(metavar="ORIGINAL", help="The CUDA source that the proposal rewrites.")],
+    original: Annotated[Path, typer.Argument(metavar="ORIGINAL", help="The CUDA or Triton source that is rewritten.")],
     *,
     proposal: Annotated[
         Path, typer.Option("--proposal", metavar="FILE", help="The proposal: JSON, or a model's answer that holds it.")
@@ -97,10 +97,8 @@ def judge(
     program = Program.of(original)
     files = Files([program.folder])
     unit = files.unit(program.source)
-    if unit is None or unit.syntax.language != "cuda":
-        raise SourceError(
-            "the guardrails read CUDA sources only", where=original, remedy="have a person look at this rewrite"
-        )
+    if unit is None:
+        raise SourceError("this is no readable CUDA or Triton source", where=original, remedy="give the kernel's file")
     proposed = _proposal(proposal)
     evidence: frozenset[str] | None = None
     allowed: list[str] | None = function

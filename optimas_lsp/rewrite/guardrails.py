@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 from optimas_lsp.rewrite.guard.case import Case, Finding, Rule, Skip, case_of
 from optimas_lsp.rewrite.guard.model import Allowance, Limits, OffendingLine, RuleVerdict, Verdict
-from optimas_lsp.rewrite.guard.rulebook import RULES, SIZE_RULES
+from optimas_lsp.rewrite.guard.rulebook import RULES, SIZE_RULES, TRITON_RULES
 from optimas_lsp.rewrite.proposal import Proposal
 from optimas_lsp.source.syntax import Syntax, parse
 from optimas_lsp.source.text import SourceText
@@ -32,12 +32,13 @@ def examine(
     headers: Sequence[str] = (),
     syntax: Syntax | None = None,
 ) -> Verdict:
-    """Check every static rule of ``proposal`` against the CUDA text ``source``; never fails for any proposal.
+    """Check every static rule of ``proposal`` against the text ``source``; never fails for any proposal.
+
+    The text is CUDA unless ``syntax``, its parse, is of Python: then it is Triton, with rules of its own.
 
     ``allowed`` names the functions that may change (None: every kernel and device function), ``evidence`` the ids that
     exist (None: not known, citations are checked for form only), ``allow`` what the user permits beyond the default.
-    ``headers`` are texts of the project's own headers, for the functions and macros they define; ``syntax`` is the
-    parse of ``source`` if there is one already.
+    ``headers`` are texts of the project's own headers, for the functions and macros they define.
     """
     text = SourceText.of(source) if isinstance(source, str) else source
     parsed = parse(text, "cuda") if syntax is None else syntax
@@ -50,7 +51,8 @@ def examine(
         limits=limits or Limits(),
         headers=headers,
     )
-    sizes = [_checked(rule, case) for rule in RULES if rule.id in SIZE_RULES]
+    rules = RULES if parsed.language == "cuda" else TRITON_RULES
+    sizes = [_checked(rule, case) for rule in rules if rule.id in SIZE_RULES]
     too_large = any(outcome.status == "fail" for outcome in sizes)
     known = {outcome.id: outcome for outcome in sizes}
     outcomes = [
@@ -59,7 +61,7 @@ def examine(
             RuleVerdict(id=rule.id, status="skipped", message="the text is too large to look at") if too_large else None
         )
         or _checked(rule, case)
-        for rule in RULES
+        for rule in rules
     ]
     return verdict_of(outcomes)
 

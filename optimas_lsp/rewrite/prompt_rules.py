@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 from typing import Any, cast
 
 from optimas_lsp.rewrite.guard.model import Allowance
-from optimas_lsp.rewrite.guard.rulebook import RULES
+from optimas_lsp.rewrite.guard.rulebook import RULES, TRITON_RULES
 from optimas_lsp.rewrite.proposal import Proposal
 from optimas_lsp.source.syntax import Language
 
@@ -46,15 +46,6 @@ after it. The name, parameters and attributes stay as they are.
 it answers (at least one, only ids that are listed), expects which way each named metric will move.
 """
 
-_RULES_FOR_PYTHON = (
-    "only the functions marked as such are changed; names, parameters and decorators stay as they are",
-    "nothing outside of these functions changes: no imports, launches or new functions",
-    "no calls to the host, files, processes or time",
-    "nothing is computed in fewer bits than before",
-    "nothing stands for code that is left out",
-    "every change cites evidence that is listed",
-)
-
 _NOT_TOLD = frozenset({"empty"})
 """Rules that a prompt leaves out: to answer with nothing is allowed, it is only never built."""
 
@@ -73,10 +64,8 @@ def system_text(language: Language, allow: Collection[Allowance] = ()) -> str:
 
 def demands(language: Language) -> Iterator[str]:
     """What the guardrails that refuse a proposal demand, in their own words and order, each once."""
-    if language != "cuda":
-        yield from _RULES_FOR_PYTHON
-        return
-    yield from dict.fromkeys(rule.demand for rule in RULES if rule.status == "fail" and rule.id not in _NOT_TOLD)
+    rules = RULES if language == "cuda" else TRITON_RULES
+    yield from dict.fromkeys(rule.demand for rule in rules if rule.status == "fail" and rule.id not in _NOT_TOLD)
 
 
 def answer_schema() -> dict[str, Any]:

@@ -5,20 +5,27 @@ from __future__ import annotations
 from pathlib import Path
 
 from optimas_lsp.errors import SourceError
+from optimas_lsp.rewrite.guard.case import Rule
 from optimas_lsp.rewrite.guard.compiled import COMPILED_RULES
-from optimas_lsp.rewrite.guard.rulebook import RULES
+from optimas_lsp.rewrite.guard.rulebook import RULES, TRITON_RULES
 
 START, END = "<!-- rules: written by optimas docs -->", "<!-- end of rules -->"
 
 
 def table() -> str:
-    """Every rule with what it demands and what a finding does, as a Markdown table."""
-    rows = [f"| `{rule.id}` | {_cell(rule.demand)} | {_does(rule.status)} |" for rule in RULES]
+    """Every rule with what it demands and what a finding does, as Markdown tables."""
+    rows = [_row(rule) for rule in RULES]
     rows += [
         f"| `{name}` | after compiling: {_cell(demand)} | {_does('flag' if name == 'new-spills' else 'fail')} |"
         for name, demand in COMPILED_RULES.items()
     ]
-    return "\n".join(["| rule | demand | a finding |", "|---|---|---|", *rows])
+    head = ["| rule | demand | a finding |", "|---|---|---|"]
+    triton = [_row(rule) for rule in TRITON_RULES]
+    return "\n".join(["### CUDA", "", *head, *rows, "", "### Triton", "", *head, *triton])
+
+
+def _row(rule: Rule) -> str:
+    return f"| `{rule.id}` | {_cell(rule.demand)} | {_does(rule.status)} |"
 
 
 def with_table(page: str, where: Path) -> str:

@@ -19,6 +19,7 @@ from optimas_lsp.rewrite.guard.rules import (
     size,
     structure,
     text,
+    triton,
 )
 
 RULES: tuple[Rule, ...] = (
@@ -39,6 +40,9 @@ RULES: tuple[Rule, ...] = (
     *citations.RULES,
 )
 """Ids are unique; a rule either refuses (fail) or sends to the proof (flag)."""
+
+TRITON_RULES = triton.RULES
+"""Those for Triton kernels; a rule that demands the same has the same id."""
 
 SIZE_RULES = frozenset({"oversize", "too-deep", "too-many"})
 """Where one of these refuses, rules that walk the text are not run: they are linear, but not free."""

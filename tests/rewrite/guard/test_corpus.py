@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from benchmarks.guardrails import Entry, entries
-from optimas_lsp.rewrite.guard.rulebook import RULES
+from optimas_lsp.rewrite.guard.rulebook import RULES, TRITON_RULES
 
 ATTACKS = list(entries("attacks"))
 HONEST = list(entries("honest"))
@@ -28,4 +28,4 @@ def test_the_corpus_is_large_enough_and_every_rule_has_an_attack() -> None:
     assert len(ATTACKS) >= 80
     assert len(HONEST) >= 60
     assert len({each.id for each in ATTACKS}) == len(ATTACKS)
-    assert {rule.id for rule in RULES} == {each.rule for each in ATTACKS}
+    assert {rule.id for rule in (*RULES, *TRITON_RULES)} == {each.rule for each in ATTACKS}

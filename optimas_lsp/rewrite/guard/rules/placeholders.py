@@ -43,14 +43,18 @@ def _words(comment: str) -> str:
     return " ".join(line.strip(" \t*/") for line in text.split("\n")).strip()
 
 
+def stands_for_code(comment: str, *, alone: bool) -> bool:
+    """Whether a comment's words, ``alone`` on its line or behind code, say that code was left out."""
+    whole = alone and _WHOLE.fullmatch(comment) and (_TELLING.search(comment) or re.match(_DOTS, comment))
+    return bool(whole) or _BLANK.search(comment) is not None
+
+
 def _comments(rewrite: Rewrite, _: Case) -> Iterator[Finding]:
     had = {_words(token.text) for token in rewrite.before.tokens if token.kind == "comment"}
     for token in rewrite.after.tokens:
         if token.kind != "comment" or not (text := _words(token.text)) or text in had:
             continue
-        alone = rewrite.after.line_text(token.line).startswith(token.text[:2])
-        whole = alone and _WHOLE.fullmatch(text) and (_TELLING.search(text) or re.match(_DOTS, text))
-        if whole or _BLANK.search(text):
+        if stands_for_code(text, alone=rewrite.after.line_text(token.line).startswith(token.text[:2])):
             yield rewrite.found(token.line, f"the comment '{text[:60]}' stands for code that is not there")
 
 
