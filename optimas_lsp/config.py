@@ -141,7 +141,7 @@ class Rewrite(Section):
     """One request is given up after this time (seconds)."""
 
     retries: int = Field(default=3, ge=0, le=10)
-    """How often a request that failed for a passing reason is sent again (rate limit, server error; a time-out once)."""
+    """How often a request is sent again after a passing failure (rate limit, server error; a time-out once)."""
 
     attempts: int = Field(default=3, ge=1, le=3)
     """Answers asked for at most, when one is refused or does not compile; after that a person has to look at it."""
