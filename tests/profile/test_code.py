@@ -7,7 +7,7 @@ from pathlib import Path
 import ncu_report
 import pytest
 import zstandard
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from optimas_lsp.profile.readers.code import entry, from_cubin, from_listing
@@ -110,6 +110,7 @@ def test_bytes_that_are_no_elf_hold_no_code(noise):
     assert code_of(memoryview(noise), "f") is None
 
 
+@example(where=47, byte=128)
 @given(where=st.integers(0, 63), byte=st.integers(0, 255))
 def test_a_damaged_header_is_survived(elf, where, byte):
     damaged = bytearray(elf)

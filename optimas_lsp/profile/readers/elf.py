@@ -25,7 +25,7 @@ def code_of(elf: memoryview, function: str) -> memoryview | None:
             _SECTION.unpack_from(elf, table + size * at) for at in range(count)
         ]
         names = sections[names_at][2]
-    except (struct.error, IndexError):
+    except (struct.error, IndexError, OverflowError):  # an offset past what the machine addresses
         return None
     for name, kind, start, length in sections:
         at = names + name
