@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from optimas_lsp.rewrite.prompt_writer import Subject
 
 NOT_DONE = 1
+CANDIDATES = 12
+"""Candidates of the catalogue that are tried at most: each is another one, no repair of the last."""
 
 
 class Format(Enum):
@@ -95,10 +97,11 @@ def optimize(
     """Ask for a rewrite of one kernel; judge, build and, where that is possible, prove the answer.
 
     SOURCE itself is never changed: the outcome holds the change. JSON is the schema optimas.rewrite/1. Exit status 0:
-    a candidate stands, or nothing is worth changing; 1: no proposal, or a person has to look at it; 2: an error.
+    a candidate stands, or nothing is worth changing; 1: no proposal, it was refuted, or a person has to look; 2: an error.
     """
     from optimas_lsp.cli.rewriting import Program
     from optimas_lsp.rewrite import optimize as course
+    from optimas_lsp.rewrite.cases import keep as keep_case
     from optimas_lsp.rewrite.consent import state_folder
     from optimas_lsp.rewrite.guard.model import Limits
     from optimas_lsp.rewrite.prompt import build_prompt
@@ -119,7 +122,8 @@ def optimize(
         subject,
         prompt,
         backend=settings.backend,
-        attempts=settings.attempts,
+        attempts=CANDIDATES if settings.backend == "catalogue" else settings.attempts,
+        search=settings.backend == "catalogue",
         allow=settings.allow,
         limits=Limits.of(program.settings.guard),
     )
@@ -134,10 +138,10 @@ def optimize(
         with _progress() as notify:
             outcome = asyncio.run(course.optimize(task, chosen, builder, prove=proof, notify=notify))
         if outcome.status == "manual-review":
-            outcome = course.keep(outcome, keep or state_folder() / "cases")
+            outcome = keep_case(outcome, keep or state_folder() / "cases")
     text = outcome.model_dump_json(by_alias=True, indent=2) + "\n" if format_ is Format.json else as_text(outcome)
     output_file.emit(text, output)
-    if outcome.status in {"no-proposal", "manual-review"}:
+    if outcome.status in {"refuted", "no-proposal", "manual-review"}:
         raise typer.Exit(NOT_DONE)
 
 

@@ -7,24 +7,23 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from optimas_lsp.errors import OptimasError
 from optimas_lsp.rewrite.backends.model import Backend, Reply, Request, Turn, Usage
 from optimas_lsp.rewrite.candidate import Candidate, Encoding
-from optimas_lsp.rewrite.compile import Compiled
 from optimas_lsp.rewrite.edits import EditError
-from optimas_lsp.rewrite.guard.model import Allowance, Limits, RuleVerdict, Verdict
+from optimas_lsp.rewrite.guard.model import RuleVerdict
 from optimas_lsp.rewrite.guardrails import examine, verdict_of
 from optimas_lsp.rewrite.locate import LocationError
-from optimas_lsp.rewrite.outcome import Attempt, Proof, Rewriting, Stage, Status
+from optimas_lsp.rewrite.outcome import Attempt, Proof, Rewriting, Status
 from optimas_lsp.rewrite.parse import NoProposal
-from optimas_lsp.rewrite.prompt import Prompt
 from optimas_lsp.rewrite.prompt_repair import failed_text, refused_text, unusable_text
-from optimas_lsp.rewrite.prompt_writer import Subject
+from optimas_lsp.rewrite.task import Builder, Notify, Prove, Task
+
+__all__ = ["Builder", "Notify", "Prove", "Task", "dry_run", "optimize"]
 
 ASKED_AGAIN = frozenset({"malformed", "truncated"})
 """Answers that are no proposal and that telling the backend so may mend."""
@@ -36,75 +35,6 @@ LONGEST_ECHO = 60_000
 """Characters of its own answer that a backend is shown again."""
 
 NOT_PROVEN = "not proven: it was neither run nor timed; a proof needs an NVIDIA GPU"
-
-
-class UnsupportedSourceError(OptimasError):
-    """The guardrails cannot judge this kind of source, so nothing may be proposed for it."""
-
-
-class Builder(Protocol):
-    """Builds a candidate in a scratch copy. ``build`` blocks; ``cancel``, from another thread, makes it end soon."""
-
-    @property
-    def commands(self) -> tuple[tuple[str, ...], ...]:
-        """What is run, in order."""
-        ...
-
-    def build(self, files: Mapping[str, bytes]) -> Compiled:
-        """Relative path to new bytes; the outcome."""
-        ...
-
-    def compare(self, files: Mapping[str, bytes]) -> tuple[RuleVerdict, ...]:
-        """The rules for after compiling, on the machine code of the original and the candidate; blocks, too."""
-        ...
-
-    def cancel(self) -> None:
-        """End what runs."""
-        ...
-
-
-Prove = Callable[[Candidate, Verdict], Awaitable[Proof]]
-Notify = Callable[[Stage, str], None]
-
-
-@dataclass(frozen=True, eq=False)
-class Task:
-    """What is to be rewritten: the subject, its prompt, the file's bytes, and what the user permits.
-
-    ``name`` is the file's path relative to the program's folder, ``attempts`` how many answers are asked for at most.
-    """
-
-    subject: Subject
-    prompt: Prompt
-    data: bytes
-    name: str
-    backend: str
-    attempts: int = 3
-    allow: tuple[Allowance, ...] = ()
-    limits: Limits | None = None
-
-    @classmethod
-    def of(
-        cls,
-        subject: Subject,
-        prompt: Prompt,
-        *,
-        backend: str,
-        attempts: int = 3,
-        allow: tuple[Allowance, ...] = (),
-        limits: Limits | None = None,
-        data: bytes | None = None,
-    ) -> Task:
-        """``data`` None: the file is read. Raises UnsupportedSourceError, or EditError for undecodable bytes."""
-        unit = subject.source
-        if unit.syntax.language != "cuda":
-            raise UnsupportedSourceError(
-                "the guardrails read CUDA sources only",
-                where=unit.path,
-                remedy="optimas prompt prints what a model would be asked; have a person judge its answer",
-            )
-        found = unit.path.read_bytes() if data is None else data
-        return cls(subject, prompt, found, unit.name, backend, attempts, allow, limits)
 
 
 async def optimize(
@@ -120,20 +50,12 @@ async def optimize(
     ``builder`` None: nothing may be built, so a judged candidate is the outcome. Cancelling ends the request or the
     build at once. Raises BackendError for a backend that cannot work at all.
     """
-    course = _Course(task, backend, builder, notify)
-    status, sentence, candidate = await course.run()
-    proof: Proof | None = None
-    if candidate is not None:
-        verdict = course.attempts[-1].verdict
-        if prove is not None and verdict is not None:
-            notify("prove", "running the original and the candidate")
-            proof = await prove(candidate, verdict)
-        else:
-            proof = Proof(state="not-proven", sentence=NOT_PROVEN)
-        sentence = f"{sentence}; {proof.sentence}"
+    course = _Course(task, backend, builder, prove, notify)
+    end = await course.run()
+    candidate = end.candidate
     return Rewriting(
-        status=status,
-        sentence=sentence,
+        status=end.status,
+        sentence=end.sentence,
         source=str(task.subject.source.path),
         kernel=task.subject.kernel.name,
         backend=task.backend,
@@ -142,52 +64,92 @@ async def optimize(
         commands=() if builder is None else builder.commands,
         attempts=tuple(course.attempts),
         usage=course.usage,
-        proof=proof,
+        proof=course.attempts[-1].proof if course.attempts else None,
+        edits=() if candidate is None else candidate.edits,
         edited=None if candidate is None else Encoding.of(candidate.edited)[0].text,
     )
+
+
+@dataclass(frozen=True)
+class _End:
+    """How the tries ended; ``candidate`` is the one that stands."""
+
+    status: Status
+    sentence: str
+    candidate: Candidate | None = None
 
 
 class _Course:
     """The tries of one rewrite."""
 
-    def __init__(self, task: Task, backend: Backend, builder: Builder | None, notify: Notify) -> None:
+    def __init__(
+        self, task: Task, backend: Backend, builder: Builder | None, prove: Prove | None, notify: Notify
+    ) -> None:
         self.task = task
         self.backend = backend
         self.builder = builder
+        self.prove = prove
         self.notify = notify
         self.attempts: list[Attempt] = []
         self.usage = Usage()
 
-    async def run(self) -> tuple[Status, str, Candidate | None]:
-        """The outcome, its sentence, and the candidate that stands."""
+    async def run(self) -> _End:
+        """Try until something stands or nothing more is of use."""
         turns: tuple[Turn, ...] = ()
         for number in range(1, self.task.attempts + 1):
             self.notify("propose", f"asking {self.task.backend}, try {number} of {self.task.attempts}")
             reply = await self.backend.ask(Request(prompt=self.task.prompt, turns=turns))
             self.usage += reply.usage
             attempt, candidate, wrong = await self._judge(number, reply)
-            self.attempts.append(attempt)
             if candidate is not None:
-                done = "passes the guardrails and builds" if attempt.compiled is not None else "passes the guardrails"
-                return "candidate", f"a rewrite of {self.task.subject.kernel.base_name} {done}", candidate
-            outcome = reply.outcome
-            if isinstance(outcome, NoProposal) and outcome.kind not in ASKED_AGAIN:
-                return self._ended(outcome)
-            if not isinstance(outcome, NoProposal) and not outcome.functions:
-                ideas = "; ".join(f"{idea.transformation}: {idea.reason}" for idea in outcome.not_applied[:5])
-                return "nothing", "the backend found nothing worth changing" + (f" ({ideas})" if ideas else ""), None
-            if attempt.compiled is not None and attempt.compiled.status in CANNOT_BUILD:
-                return "manual-review", f"the answer passed the guardrails, but {attempt.problem}", None
+                attempt = await self._proved(attempt, candidate)
+            self.attempts.append(attempt)
+            end = self._end(attempt, candidate)
+            if end is not None:
+                return end
             echo = (reply.text or "(nothing)")[:LONGEST_ECHO]
             turns = (Turn(role="assistant", text=echo), Turn(role="user", text=wrong))
-        return "manual-review", f"{self._tries()}; a person has to look at it: {self.attempts[-1].problem}", None
+        problem = self.attempts[-1].problem
+        if self.attempts[-1].proof is not None:
+            return _End("refuted", f"{self._tries()}; {problem}")
+        return _End("manual-review", f"{self._tries()}; a person has to look at it: {problem}")
 
-    def _ended(self, outcome: NoProposal) -> tuple[Status, str, None]:
+    def _end(self, attempt: Attempt, candidate: Candidate | None) -> _End | None:
+        """The end, if this try is the last that is of use."""
+        outcome, proof = attempt.reply.outcome, attempt.proof
+        if candidate is not None and proof is not None:
+            done = "passes the guardrails and builds" if attempt.compiled is not None else "passes the guardrails"
+            words = f"a rewrite of {self.task.subject.kernel.base_name} {done}; {proof.sentence}"
+            if proof.state != "refuted":
+                return _End("candidate", words, candidate)
+            return None if self.task.search else _End("refuted", words)
+        if isinstance(outcome, NoProposal):
+            return None if outcome.kind in ASKED_AGAIN else self._without_answer(outcome)
+        if not outcome.functions:
+            ideas = "; ".join(f"{idea.transformation}: {idea.reason}" for idea in outcome.not_applied[:5])
+            return _End("nothing", "the backend found nothing worth changing" + (f" ({ideas})" if ideas else ""))
+        if attempt.compiled is not None and attempt.compiled.status in CANNOT_BUILD:
+            return _End("manual-review", f"the answer passed the guardrails, but {attempt.problem}")
+        return None
+
+    def _without_answer(self, outcome: NoProposal) -> _End:
         """No answer, and asking again is of no use; answers before that are worth a look all the same."""
-        if len(self.attempts) > 1:
-            earlier = self.attempts[-2].problem
-            return "manual-review", f"{outcome.sentence}; before that: {earlier}", None
-        return "no-proposal", outcome.sentence, None
+        if len(self.attempts) == 1:
+            return _End("no-proposal", outcome.sentence)
+        earlier = self.attempts[-2]
+        return _End(
+            "refuted" if earlier.proof is not None else "manual-review",
+            f"{outcome.sentence}; before that: {earlier.problem}",
+        )
+
+    async def _proved(self, attempt: Attempt, candidate: Candidate) -> Attempt:
+        """The attempt with its proof, or with the reason why there is none."""
+        if self.prove is None or attempt.verdict is None:
+            return attempt.model_copy(update={"proof": Proof(state="not-proven", sentence=NOT_PROVEN)})
+        self.notify("prove", f"running the original and the candidate of try {attempt.number}")
+        proof = await self.prove(candidate, attempt.verdict)
+        refuted = {"problem": proof.sentence, "stopped_at": "prove"} if proof.state == "refuted" else {}
+        return attempt.model_copy(update={"proof": proof, **refuted})
 
     def _tries(self) -> str:
         count = len(self.attempts)
@@ -285,38 +247,3 @@ def dry_run(task: Task, backend: Backend, builder: Builder | None) -> Rewriting:
         prompt=task.prompt,
         commands=() if builder is None else builder.commands,
     )
-
-
-def keep(rewriting: Rewriting, folder: Path) -> Rewriting:
-    """Write everything of a failed rewrite under ``folder`` for a person to look at; returns it with the place.
-
-    Raises OptimasError when it cannot be written.
-    """
-    name = f"{rewriting.prompt.source.replace('/', '-')}-{rewriting.prompt.kernel[:60]}"
-    place = folder / name
-    number = 1
-    try:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        while True:
-            try:
-                place.mkdir()
-                break
-            except FileExistsError:
-                number += 1
-                place = folder / f"{name}-{number}"
-        kept = rewriting.model_copy(update={"kept": str(place)})
-        (place / "rewrite.json").write_text(kept.model_dump_json(by_alias=True, indent=1), "utf-8")
-        (place / "prompt.txt").write_text(rewriting.prompt.text, "utf-8", "replace")
-        for attempt in rewriting.attempts:
-            (place / f"answer-{attempt.number}.txt").write_text(attempt.reply.text, "utf-8", "replace")
-            (place / f"change-{attempt.number}.diff").write_text(attempt.diff, "utf-8", "replace")
-            if attempt.compiled is not None:
-                log = "".join(f"$ {' '.join(step.command)}\n{step.log}\n" for step in attempt.compiled.steps)
-                (place / f"build-{attempt.number}.log").write_text(log, "utf-8", "replace")
-    except OSError as error:
-        raise OptimasError(
-            f"what is to be looked at cannot be kept: {error.strerror}",
-            where=place,
-            remedy="give another --keep folder",
-        ) from None
-    return kept

@@ -9,6 +9,7 @@ from pydantic import ConfigDict, Field
 from optimas_lsp.profile.model import Frozen
 from optimas_lsp.rewrite.backends.model import Destination, Reply, Usage
 from optimas_lsp.rewrite.compile import Compiled
+from optimas_lsp.rewrite.edits import LineEdit
 from optimas_lsp.rewrite.guard.model import Verdict
 from optimas_lsp.rewrite.parse import NoProposal
 from optimas_lsp.rewrite.prompt import Prompt
@@ -17,9 +18,10 @@ SCHEMA: Literal["optimas.rewrite/1"] = "optimas.rewrite/1"
 
 Stage = Literal["select", "prompt", "propose", "guard", "compile", "prove"]
 
-Status = Literal["dry-run", "candidate", "nothing", "no-proposal", "manual-review"]
-"""``candidate``: passed the guardrails and builds; whether it is right and faster only ``proof`` says. ``nothing``: the
-backend found nothing worth changing. ``no-proposal``: it gave none. ``manual-review``: no try held, all is kept."""
+Status = Literal["dry-run", "candidate", "refuted", "nothing", "no-proposal", "manual-review"]
+"""``candidate``: passed the guardrails and builds; whether it is right and faster only ``proof`` says. ``refuted``: the
+proof says that it is not. ``nothing``: the backend found nothing worth changing. ``no-proposal``: it gave none.
+``manual-review``: no try held, all is kept."""
 
 
 class Proof(Frozen):
@@ -42,6 +44,7 @@ class Attempt(Frozen):
     compiled: Compiled | None = None
     diff: str = ""
     problem: str = ""
+    proof: Proof | None = None
     stopped_at: Stage | None = None
 
 
@@ -60,6 +63,7 @@ class Rewriting(Frozen):
     attempts: tuple[Attempt, ...] = ()
     usage: Usage = Usage()
     proof: Proof | None = None
+    edits: tuple[LineEdit, ...] = Field(default=(), description="the candidate as line edits, status 'candidate' only")
     edited: str | None = Field(default=None, description="the candidate's whole text, status 'candidate' only")
     kept: str | None = Field(default=None, description="folder with everything, status 'manual-review' only")
 

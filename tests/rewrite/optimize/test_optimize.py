@@ -19,15 +19,20 @@ from optimas_lsp.cli.building import ScratchBuilder
 from optimas_lsp.config import Rewrite
 from optimas_lsp.profile.model import Profile
 from optimas_lsp.profile.store import open_profile
+from optimas_lsp.rewrite.backends.embedded import CatalogueBackend
 from optimas_lsp.rewrite.backends.openai_chat import OpenAIBackend
 from optimas_lsp.rewrite.candidate import Candidate
+from optimas_lsp.rewrite.cases import keep
 from optimas_lsp.rewrite.choice import choose
+from optimas_lsp.rewrite.edits import apply
 from optimas_lsp.rewrite.guard.model import Verdict
-from optimas_lsp.rewrite.optimize import Task, UnsupportedSourceError, keep, optimize
+from optimas_lsp.rewrite.optimize import Task, optimize
 from optimas_lsp.rewrite.outcome import Proof, Rewriting, Stage
 from optimas_lsp.rewrite.prompt import build_prompt
 from optimas_lsp.rewrite.prompt_files import Files
+from optimas_lsp.rewrite.task import UnsupportedSourceError
 from optimas_lsp.source.paths import PathMapper
+from optimas_lsp.source.text import SourceText
 
 
 @pytest.fixture(scope="module")
@@ -108,6 +113,41 @@ def test_a_proof_that_is_handed_in_is_part_of_the_outcome(tmp_path: Path, profil
     assert found.sentence.endswith("proven, 1.30x (1.28 to 1.32)")
     assert stages[-1] == "prove"
     assert b"__ldg(&scores" in seen[0][0]
+
+
+def test_a_refuted_candidate_is_no_candidate(tmp_path: Path, profile: Profile) -> None:
+    async def prove(_candidate: Candidate, _verdict: Verdict) -> Proof:
+        return Proof(state="refuted", sentence="rejected by time: slower")
+
+    found, server, _ = rewritten(program(tmp_path), profile, GOOD, prove=prove)
+    assert found.status == "refuted"
+    assert "rejected by time: slower" in found.sentence
+    assert (found.edited, found.edits, len(server.asked)) == (None, (), 1)
+    assert found.proof is not None
+    assert found.proof.state == "refuted"
+
+
+def test_a_search_goes_on_after_a_refuted_candidate(tmp_path: Path, profile: Profile) -> None:
+    proofs = [
+        Proof(state="refuted", sentence="rejected by time: slower"),
+        Proof(state="refuted", sentence="rejected by compare: differs"),
+        Proof(state="proven", sentence="proven, 1.20x"),
+    ]
+    seen: list[bytes] = []
+
+    async def prove(candidate: Candidate, _verdict: Verdict) -> Proof:
+        seen.append(candidate.edited)
+        return proofs[len(seen) - 1]
+
+    source = program(tmp_path)
+    task = task_of(source, profile, search=True, attempts=12)
+    builder = ScratchBuilder.of(source.parent, source, profile)
+    found = asyncio.run(optimize(task, CatalogueBackend(task.subject), builder, prove=prove))
+    assert found.status == "candidate"
+    assert [each.proof.state for each in found.attempts if each.proof] == ["refuted", "refuted", "proven"]
+    assert len(set(seen)) == 3, "each try is another candidate"
+    text = SourceText.of(source.read_text("utf-8"))
+    assert apply(text, found.edits).text.encode() == seen[2]
 
 
 def said_to(server: Server, number: int) -> list[tuple[str, str]]:
