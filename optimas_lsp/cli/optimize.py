@@ -48,7 +48,9 @@ class BackendChoice(Enum):
 
 
 def optimize(
-    source: Annotated[Path, typer.Argument(metavar="SOURCE", help="The file that defines the kernel.")],
+    source: Annotated[
+        Path, typer.Argument(metavar="SOURCE", help="The file to change: with the kernel, or a header it uses.")
+    ],
     *,
     profile: Annotated[
         Path, typer.Option("--profile", metavar="REPORT", help=".ncu-rep, .ncu-repz or .optimas.json[.zst] file.")
@@ -97,7 +99,7 @@ def optimize(
     """Ask for a rewrite of one kernel; judge, build and, where that is possible, prove the answer.
 
     SOURCE itself is never changed: the outcome holds the change. JSON is the schema optimas.rewrite/1. Exit status 0:
-    a candidate stands, or nothing is worth changing; 1: no proposal, it was refuted, or a person has to look; 2: an error.
+    a candidate stands, or nothing is worth changing; 1: no proposal, it was refuted, or a person has to look; 2: error.
     """
     from optimas_lsp.cli.rewriting import Program
     from optimas_lsp.rewrite import optimize as course
@@ -158,7 +160,7 @@ def _backend(settings: Rewrite, subject: Subject, prompt_file: Path | None, answ
 def _builder(folder: Path, subject: Subject, settings: Rewrite) -> ScratchBuilder:
     from optimas_lsp.cli.building import ScratchBuilder
 
-    return ScratchBuilder.of(folder, subject.source.path, subject.profile, settings.allow)
+    return ScratchBuilder.of(folder, subject.home.path, subject.profile, settings.allow)
 
 
 def _prover(folder: Path, subject: Subject) -> Prover | None:
@@ -222,6 +224,10 @@ def as_text(outcome: Rewriting) -> str:
     prompt = outcome.prompt
     lines.append(f"prompt   about {prompt.tokens:,} tokens, evidence {', '.join(prompt.evidence)}")
     lines += [f"         left out: {', '.join(prompt.dropped)}"] if prompt.dropped else []
+    if prompt.elsewhere:
+        lines.append(
+            f"         findings also lie in {', '.join(prompt.elsewhere)}: give that file as SOURCE to change it"
+        )
     lines += [f"build    {' '.join(command)}" for command in outcome.commands]
     for attempt in outcome.attempts:
         said = attempt.problem or "stands"

@@ -19,7 +19,9 @@ class Format(Enum):
 
 
 def prompt(
-    source: Annotated[Path, typer.Argument(metavar="SOURCE", help="The file that defines the kernel.")],
+    source: Annotated[
+        Path, typer.Argument(metavar="SOURCE", help="The file to change: with the kernel, or a header it uses.")
+    ],
     *,
     profile: Annotated[
         Path, typer.Option("--profile", metavar="REPORT", help=".ncu-rep, .ncu-repz or .optimas.json[.zst] file.")

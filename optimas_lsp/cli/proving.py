@@ -84,7 +84,7 @@ class Prover:
 
     def _kernels(self) -> list[str]:
         """The kernel and whatever else was compiled from its definition, such as other instantiations."""
-        syntax, kernel = self.subject.source.syntax, self.subject.kernel
+        syntax, kernel = self.subject.home.syntax, self.subject.kernel
         own = syntax.kernel(kernel.name, kernel.mangled)
         same = (each.mangled for each in self.subject.profile.kernels if syntax.kernel(each.name, each.mangled) == own)
         return list(dict.fromkeys([kernel.mangled, *same]))

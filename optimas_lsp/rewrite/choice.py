@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from optimas_lsp.config import Settings
@@ -14,6 +15,8 @@ from optimas_lsp.insight.evidence import Analysis, KernelAnalysis
 from optimas_lsp.insight.locate import Resolve
 from optimas_lsp.profile.model import Kernel, Profile, SourceFile
 from optimas_lsp.rewrite.prompt_files import Files, Unit
+from optimas_lsp.rewrite.prompt_marks import Marks
+from optimas_lsp.rewrite.prompt_reach import reach
 from optimas_lsp.rewrite.prompt_writer import Subject
 from optimas_lsp.source.functions import Function
 
@@ -33,7 +36,9 @@ def choose(
     pattern: str = "",
     analysis: Analysis | None = None,
 ) -> Subject:
-    """The costliest kernel that ``pattern`` (a regular expression; empty: any) matches and ``source`` defines.
+    """The costliest kernel that ``pattern`` (a regular expression; empty: any) matches and ``source`` is about.
+
+    That is the file that defines it or, where it defines none of those kernels, a header whose functions it reaches.
 
     ``analysis`` is the report's, if there is one already. Evidence has the ids that ``analyze`` gives it, unless the
     kernel is not hot: then it is looked at alone. Raises SourceError for a source that cannot be read and
@@ -46,30 +51,65 @@ def choose(
     named = [kernel for kernel in profile.kernels if wanted.search(kernel.name) or wanted.search(kernel.mangled)]
     if not named:
         raise KernelChoiceError(f"no kernel matches {pattern}", where=report, remedy=_known(profile.kernels))
-    here = {kernel.mangled: found for kernel in named if (found := unit.syntax.kernel(kernel.name, kernel.mangled))}
-    if not here:
+    leads = _resolver(profile, unit, resolve)
+    homes = _homes(unit, named, [path for path in map(leads, profile.files) if path is not None], files)
+    whole = analysis or analyze(profile, settings, report_path=report, resolve=leads)
+    marks = Marks(profile, files)
+    meant = [
+        each
+        for each in whole.kernels
+        if each.mangled in homes
+        and (homes[each.mangled].unit is unit or _reaches(homes[each.mangled], each, marks, unit))
+    ]
+    if not meant:
         names = ", ".join(kernel.base_name for kernel in named[:8])
         raise KernelChoiceError(
-            f"none of the report's kernels that were asked for ({names}) is defined here",
+            f"none of the report's kernels that were asked for ({names}) is defined here or uses a function from here",
             where=source,
-            remedy="give the file that defines the kernel",
+            remedy="give the file that defines the kernel, or a header with its device functions",
         )
-    leads = _resolver(profile, unit, resolve)
-    whole = analysis or analyze(profile, settings, report_path=report, resolve=leads)
-    kernel = _costliest([each for each in whole.kernels if each.mangled in here], here, pattern, source)
+    kernel = _costliest(meant, homes, pattern, source)
     if not kernel.hot:
         alone = analyze(
             profile, settings, report_path=report, resolve=leads, wanted=lambda each: each.mangled == kernel.mangled
         )
         [kernel] = alone.kernels
-    return Subject(profile, kernel, unit, files)
+    return Subject(profile, kernel, unit, files, homes[kernel.mangled].unit)
 
 
-def _costliest(
-    found: Sequence[KernelAnalysis], here: dict[str, Function], pattern: str, source: Path
-) -> KernelAnalysis:
+@dataclass(frozen=True)
+class _Home:
+    """Where a kernel is defined."""
+
+    unit: Unit
+    function: Function
+
+
+def _homes(unit: Unit, named: Sequence[Kernel], paths: Sequence[Path], files: Files) -> dict[str, _Home]:
+    """Definitions by mangled name: in ``unit``; if it defines none of the kernels, in the report's other files."""
+    own = {each.mangled: _Home(unit, found) for each in named if (found := unit.syntax.kernel(each.name, each.mangled))}
+    if own:
+        return own
+    others = [found for path in dict.fromkeys(paths) if (found := files.unit(path)) is not None and found is not unit]
+    homes: dict[str, _Home] = {}
+    for other in others:
+        for each in named:
+            function = other.syntax.kernel(each.name, each.mangled)
+            if function is not None:
+                homes.setdefault(each.mangled, _Home(other, function))
+    return homes
+
+
+def _reaches(home: _Home, kernel: KernelAnalysis, marks: Marks, unit: Unit) -> bool:
+    return bool(reach(home.unit, home.function, kernel, marks, source=unit).changeable)
+
+
+def _costliest(found: Sequence[KernelAnalysis], homes: dict[str, _Home], pattern: str, source: Path) -> KernelAnalysis:
     """The first, which is the costliest; instantiations of one template are one definition."""
-    if pattern and len({here[each.mangled].extent.start for each in found}) > 1:
+    if (
+        pattern
+        and len({(home.unit.path, home.function.extent.start) for home in (homes[each.mangled] for each in found)}) > 1
+    ):
         names = "; ".join(each.name for each in found)
         raise KernelChoiceError(
             f"several kernels match {pattern}: {names}", where=source, remedy="give more of the name to --kernel"

@@ -8,7 +8,6 @@ its budget of tokens, the least valuable evidence goes first, then past cases, t
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from pathlib import Path
 from typing import Literal
 
 from pydantic import ConfigDict, Field
@@ -16,11 +15,10 @@ from pydantic import ConfigDict, Field
 from optimas_lsp.errors import OptimasError, SourceError
 from optimas_lsp.insight.evidence import KernelAnalysis
 from optimas_lsp.insight.ranking import Ranked, rank
-from optimas_lsp.profile.model import Frozen, Profile
+from optimas_lsp.profile.model import Frozen
 from optimas_lsp.rewrite.budget import fit, tokens_of
 from optimas_lsp.rewrite.guard.model import Allowance
 from optimas_lsp.rewrite.prompt_data import phrase
-from optimas_lsp.rewrite.prompt_files import Files
 from optimas_lsp.rewrite.prompt_marks import Marks
 from optimas_lsp.rewrite.prompt_reach import reach
 from optimas_lsp.rewrite.prompt_rules import system_text
@@ -28,7 +26,7 @@ from optimas_lsp.rewrite.prompt_writer import PastCase, Subject, Writer
 from optimas_lsp.rewrite.subsets import EVERYTHING, Subset
 from optimas_lsp.source.functions import Function
 
-__all__ = ["EvidenceMissingError", "PastCase", "Prompt", "Subject", "build_prompt", "subject_of"]
+__all__ = ["EvidenceMissingError", "PastCase", "Prompt", "Subject", "build_prompt"]
 
 SCHEMA: Literal["optimas.prompt/1"] = "optimas.prompt/1"
 
@@ -58,6 +56,7 @@ class Prompt(Frozen):
     tokens: int = Field(description="upper estimate for both texts")
     dropped: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    elsewhere: tuple[str, ...] = Field(default=(), description="other files with evidence worth acting on")
 
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, serialize_by_alias=True)
 
@@ -65,16 +64,6 @@ class Prompt(Frozen):
     def text(self) -> str:
         """Both parts, for a person or a model without a system role."""
         return f"{self.system}\n{self.user}"
-
-
-def subject_of(profile: Profile, kernel: KernelAnalysis, path: Path, files: Files) -> Subject:
-    """The subject whose kernel is defined in ``path``; raises SourceError when the file cannot be used."""
-    unit = files.unit(path)
-    if unit is None:
-        raise SourceError(
-            "this is no readable CUDA or Python source in the workspace", where=path, remedy="give the kernel's file"
-        )
-    return Subject(profile, kernel, unit, files)
 
 
 def build_prompt(
@@ -91,7 +80,7 @@ def build_prompt(
     BudgetError when the kernel with its best evidence takes more than ``max_tokens``.
     """
     marks = Marks(subject.profile, subject.files)
-    shown = reach(subject.source, _definition(subject, marks), subject.kernel, marks)
+    shown = reach(subject.home, _definition(subject, marks), subject.kernel, marks, source=subject.source)
     writer = Writer(subject, shown, marks, subset, _evidence(subject.kernel, subset), tuple(cases), frozenset(allow))
     system = system_text(subject.source.syntax.language, allow)
     fitted = fit(writer.droppable(), writer.render, max_tokens - tokens_of(system))
@@ -107,6 +96,7 @@ def build_prompt(
         tokens=tokens_of(system) + fitted.tokens,
         dropped=tuple(each.words for each in fitted.dropped),
         notes=tuple(writer.notes()),
+        elsewhere=tuple(dict.fromkeys(writer.elsewhere(left))),
     )
 
 
@@ -114,13 +104,13 @@ def _definition(subject: Subject, marks: Marks) -> Function:
     kernel = subject.kernel
     outermost = [line.inlined_at[-1] if line.inlined_at else line.location for line in kernel.lines]
     here = [marks.today(place) for place in outermost]
-    hints = tuple(each.line for each in here if each is not None and each.unit is subject.source and each.line)
-    found = subject.source.syntax.kernel(kernel.name, kernel.mangled, hints)
+    hints = tuple(each.line for each in here if each is not None and each.unit is subject.home and each.line)
+    found = subject.home.syntax.kernel(kernel.name, kernel.mangled, hints)
     if found is None:
-        names = ", ".join(each.shown_name for each in subject.source.syntax.kernels) or "none"
+        names = ", ".join(each.shown_name for each in subject.home.syntax.kernels) or "none"
         raise SourceError(
             f"the profiled kernel {phrase(kernel.name)} is not defined here, or several definitions fit",
-            where=subject.source.path,
+            where=subject.home.path,
             remedy=f"give the file that defines it; this one's kernels are: {names}",
         )
     return found

@@ -42,7 +42,7 @@ class Passage:
 
 @dataclass(frozen=True, eq=False)
 class Reach:
-    """What is shown. ``functions`` starts with the kernel; those in its own file may be changed."""
+    """What is shown. ``functions`` starts with the kernel; those in the file ``source`` may be changed."""
 
     source: Unit
     kernel: Function
@@ -51,16 +51,16 @@ class Reach:
 
     @property
     def changeable(self) -> tuple[Function, ...]:
-        """The kernel and the device functions of its file."""
+        """The kernel and device functions that the file ``source`` defines."""
         return tuple(each.function for each in self.functions if each.unit is self.source and each.function)
 
 
-def reach(source: Unit, kernel: Function, analysis: KernelAnalysis, marks: Marks) -> Reach:
-    """The code that ``kernel``, a definition in ``source``, is made of."""
+def reach(home: Unit, kernel: Function, analysis: KernelAnalysis, marks: Marks, *, source: Unit | None = None) -> Reach:
+    """The code that ``kernel``, defined in ``home``, is made of; ``source`` is the file to change (None: ``home``)."""
     sampled = list(_sampled(analysis, marks))
-    units = _units(source, [unit for unit, _ in sampled], marks)
-    functions = [Passage(source, kernel.first_line, kernel.last_line, kernel)]
-    seen = {(source.path, kernel.extent.start)}
+    units = _units(home, [unit for unit, _ in sampled], marks)
+    functions = [Passage(home, kernel.first_line, kernel.last_line, kernel)]
+    seen = {(home.path, kernel.extent.start)}
     waiting = [functions[0]]
     while waiting:
         passage = waiting.pop(0)
@@ -73,12 +73,12 @@ def reach(source: Unit, kernel: Function, analysis: KernelAnalysis, marks: Marks
                 seen.add((unit.path, function.extent.start))
                 functions.append(Passage(unit, function.first_line, function.last_line, function))
                 waiting.append(functions[-1])
-    return Reach(source, kernel, tuple(functions), tuple(_declarations(functions, units)))
+    return Reach(source or home, kernel, tuple(functions), tuple(_declarations(functions, units)))
 
 
-def _units(source: Unit, sampled: Iterable[Unit], marks: Marks) -> list[Unit]:
+def _units(home: Unit, sampled: Iterable[Unit], marks: Marks) -> list[Unit]:
     """The kernel's file, those it includes, directly or not, and those it was sampled in."""
-    units = list(dict.fromkeys([source, *sampled]))
+    units = list(dict.fromkeys([home, *sampled]))
     for unit in units:
         units += [each for each in marks.files.included(unit) if each not in units]
     return units

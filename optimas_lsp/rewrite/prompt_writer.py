@@ -42,12 +42,16 @@ class PastCase(Frozen):
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """What a prompt is about. ``files`` holds the workspace's files, ``source`` the one with the kernel."""
+    """What a prompt is about. ``files`` holds the workspace's files, ``source`` the one that may be changed.
+
+    ``home`` is the file that defines the kernel: ``source``, or one that uses ``source`` as a header.
+    """
 
     profile: Profile
     kernel: KernelAnalysis
     source: Unit
     files: Files
+    home: Unit
 
     @property
     def headers(self) -> tuple[str, ...]:
@@ -73,8 +77,12 @@ class Writer:
 
     @cached_property
     def _reading(self) -> tuple[Passage, ...]:
-        """Functions of other files."""
-        return tuple(each for each in self.shown.functions if each.unit is not self.shown.source)
+        """Functions of other files, the kernel aside."""
+        return tuple(
+            each
+            for each in self.shown.functions
+            if each.unit is not self.shown.source and each.function is not self.shown.kernel
+        )
 
     def droppable(self) -> list[Droppable]:
         """What may be left out, least valuable first; the best finding never is."""
@@ -96,6 +104,14 @@ class Writer:
         gone = {each.key for each in dropped}
         return tuple(each for each in self.ranked if f"evidence {each.evidence.id}" not in gone)
 
+    def elsewhere(self, kept: tuple[Ranked, ...]) -> Iterator[str]:
+        """Workspace files, other than the one that may be changed, on whose lines evidence worth acting on stands."""
+        for each in kept:
+            at = each.evidence.shown or each.evidence.location
+            found = self.marks.today(at) if at is not None and each.evidence.level == "act" else None
+            if found is not None and found.unit is not self.shown.source:
+                yield found.unit.name
+
     def notes(self) -> Iterator[str]:
         """What the reader should know about lines."""
         if self.marks.stale(self.subject.source):
@@ -111,7 +127,7 @@ class Writer:
         blocks = [*self._blocks(kept, gone)]
         fence = fence_of(line for _, title, lines in blocks for line in (title, *lines))
         parts = [
-            f"Rewrite the kernel `{phrase(self.shown.kernel.shown_name)}`. Functions that may be changed: "
+            f"Make the kernel `{phrase(self.shown.kernel.shown_name)}` faster. Functions that may be changed: "
             + ", ".join(f"`{phrase(each.shown_name)}`" for each in self.shown.changeable)
             + ". Evidence that may be cited: "
             + ", ".join(name for each in kept for name in (each.evidence.id, *each.merged))

@@ -21,6 +21,7 @@ from wire_server import Answer, serving
 
 from optimas_lsp.cli.app import app
 from optimas_lsp.cli.schema import json_schema
+from optimas_lsp.rewrite.compile import find_compiler
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -102,6 +103,21 @@ def test_the_catalogue_needs_no_network_and_gives_a_candidate(tmp_path: Path) ->
     assert found["status"] == "candidate"
     assert found["destination"] is None
     assert found["attempts"][-1]["verdict"]["accepted"] is True
+
+
+@pytest.mark.skipif(find_compiler() is None, reason="nvcc is not installed (pip install 'optimas-lsp[proof]')")
+def test_a_header_is_changed_and_the_program_that_uses_it_is_built(tmp_path: Path) -> None:
+    home = tmp_path / "lookup"
+    home.mkdir()
+    for name in ("lookup.cu", "grid.cuh", "optimas.toml"):
+        (home / name).write_bytes((ROOT / "samples" / "lookup" / name).read_bytes())
+    [report] = (ROOT / "samples" / "lookup").glob("profile.ncu-rep*")
+    options = ["--profile", str(report), "--accept", "--format", "json"]
+    result = CliRunner().invoke(app, ["optimize", str(home / "grid.cuh"), *options])
+    found = json.loads(result.stdout)
+    assert found["status"] == "candidate"
+    assert found["attempts"][-1]["diff"].startswith("--- a/grid.cuh")
+    assert found["commands"][0][-1] == "lookup.cu"
 
 
 def test_a_person_carries_prompt_and_answer_by_files(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -143,6 +144,17 @@ def test_the_kernel_that_is_meant_is_found_or_the_choices_are_named(read: Callab
                 read("shmem"), Settings(), report=sample.report, source=sample.source, files=Files([sample.folder]),
                 resolve=PathMapper([sample.folder]).path_of, pattern=pattern,
             )  # fmt: skip
+
+
+def test_a_header_that_the_kernel_uses_may_be_the_file_to_change(read: Callable[[str], Profile]) -> None:
+    sample = replace(SAMPLES["accuracy"], source=SAMPLES["accuracy"].folder / "rank.cuh")
+    prompt = build_prompt(sample.subject(read("accuracy")))
+    assert (prompt.source, prompt.functions) == ("rank.cuh", ("outranks",))
+    titles = [title for _, title, _ in blocks(prompt.user) if title.startswith("source")]
+    assert titles == ["source accuracy.cu (for reading only)", "source rank.cuh (may be changed: outranks)"]
+    assert prompt.elsewhere == ("accuracy.cu",)
+    small = build_prompt(sample.subject(read("accuracy")), max_tokens=5000)
+    assert "__global__ void accuracy_kernel(" in small.user, "the kernel is never left out"
 
 
 def test_a_file_without_the_kernel_or_unreadable_is_refused(tmp_path: Path, read: Callable[[str], Profile]) -> None:
