@@ -115,11 +115,8 @@ def optimize(
     program = Program.of(source, folder)
     changed = {"backend": backend.value if backend else None, "model": model or None}
     settings = program.settings.rewrite.model_copy(update={key: each for key, each in changed.items() if each})
-    with _progress() as notify:
-        notify("select", f"reading {profile.name}")
-        subject = program.subject(profile, kernel)
-        notify("prompt", f"writing the prompt for {subject.kernel.base_name}")
-        prompt = build_prompt(subject, subset=subset, max_tokens=settings.prompt_tokens, allow=settings.allow)
+    subject = program.subject(profile, kernel)
+    prompt = build_prompt(subject, subset=subset, max_tokens=settings.prompt_tokens, allow=settings.allow)
     task = course.Task.of(
         subject,
         prompt,
