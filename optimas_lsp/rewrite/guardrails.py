@@ -52,17 +52,14 @@ def examine(
         headers=headers,
     )
     rules = RULES if parsed.language == "cuda" else TRITON_RULES
-    sizes = [_checked(rule, case) for rule in rules if rule.id in SIZE_RULES]
-    too_large = any(outcome.status == "fail" for outcome in sizes)
-    known = {outcome.id: outcome for outcome in sizes}
-    outcomes = [
-        known.get(rule.id)
-        or (
-            RuleVerdict(id=rule.id, status="skipped", message="the text is too large to look at") if too_large else None
-        )
-        or _checked(rule, case)
-        for rule in rules
-    ]
+    known: dict[str, RuleVerdict] = {}
+    too_large = False
+    # Size first: once it is too large nothing walks the text, and rules are linear but not free.
+    for rule in (*(rule for rule in rules if rule.id in SIZE_RULES), *rules):
+        if rule.id not in known:
+            known[rule.id] = _unread(rule) if too_large else _checked(rule, case)
+            too_large = too_large or (rule.id in SIZE_RULES and known[rule.id].status == "fail")
+    outcomes = [known[rule.id] for rule in rules]
     return verdict_of(outcomes)
 
 
@@ -74,6 +71,10 @@ def verdict_of(outcomes: Iterable[RuleVerdict]) -> Verdict:
         rules=rules,
         flags=tuple(rule.id for rule in rules if rule.status == "flag"),
     )
+
+
+def _unread(rule: Rule) -> RuleVerdict:
+    return RuleVerdict(id=rule.id, status="skipped", message="the text is too large to look at")
 
 
 def _checked(rule: Rule, case: Case) -> RuleVerdict:

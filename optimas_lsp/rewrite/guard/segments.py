@@ -75,8 +75,8 @@ def _next(code: Sequence[Token], start: int) -> Segment:
             continue
         if token.text == "}" and depth <= 0:
             return Segment("stray", tuple(code[start : at + 1]))
-        if token.text == "=" and depth == 0:
-            assigned = not any(each.text == "operator" for each in code[start:at])
+        if token.text == "=" and depth == 0 and not assigned:
+            assigned = not (at and code[at - 1].text == "operator")
         if token.text == ";" and depth <= 0:
             return Segment("declaration", tuple(code[start : at + 1]))
         if token.text == "{" and depth <= 0:

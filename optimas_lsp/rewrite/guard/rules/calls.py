@@ -150,6 +150,7 @@ def _named(rewrite: Rewrite, case: Case) -> Iterator[Finding]:
             yield rewrite.found(token.line, f"'{name}' is declared neither here nor in the file, nor is it CUDA's")
 
 
+_TYPE_DEFINITIONS = ("alias_declaration", "type_definition", "struct_specifier", "class_specifier", "union_specifier")
 _BUILT_IN = frozenset({"threadIdx", "blockIdx", "blockDim", "gridDim", "warpSize"})
 
 
@@ -164,6 +165,20 @@ def _shadowed(rewrite: Rewrite, case: Case) -> Iterator[Finding]:
             yield rewrite.found(line, f"'{name}' is declared anew and hides what had that name")
 
 
+def _types(rewrite: Rewrite, _: Case) -> Iterator[Finding]:
+    """Types of the language or of CUDA that the text gives another meaning."""
+    for node in rewrite.after.nodes(*_TYPE_DEFINITIONS):
+        for child in (*node.children_by_field_name("name"), *node.children_by_field_name("declarator")):
+            name = rewrite.after.source(child)
+            if name in names().types and node.child_by_field_name("body" if "specifier" in node.type else "type"):
+                yield rewrite.found(line_of(node), f"the type '{name}' is given another meaning")
+
+
+def _hidden(rewrite: Rewrite, case: Case) -> Iterator[Finding]:
+    yield from _shadowed(rewrite, case)
+    yield from _types(rewrite, case)
+
+
 def _groups() -> tuple[Rule, ...]:
     return tuple(
         Rule(group.rule, f"nothing that {group.what}", "fail", each(functools.partial(_forbidden, group.rule)))
@@ -175,5 +190,5 @@ RULES = (
     *_groups(),
     Rule("unknown-call", "only known device functions and those called before are called", "fail", each(_called)),
     Rule("unknown-name", "every name is declared in the text, in the file or by CUDA", "fail", each(_named)),
-    Rule("shadowing", "no name of CUDA or of the file is given another meaning", "fail", each(_shadowed)),
+    Rule("shadowing", "no name of CUDA or of the file is given another meaning", "fail", each(_hidden)),
 )

@@ -65,6 +65,9 @@ CONSTRUCTS = (
         "changes what names mean outside of the function",
     ),
 )
+_LONGEST_STATEMENT = 400
+"""Tokens; more of one are not compared."""
+
 _ASM = frozenset({"asm", "__asm__", "__asm"})
 _LAUNCH = frozenset({"<<<"})
 _HARMLESS = frozenset({"aligned", "__aligned__", "unused", "__unused__", "may_alias", "__may_alias__", "align"})
@@ -116,7 +119,8 @@ def _statements(code: tuple[Token, ...]) -> list[str]:
 
 
 def _statement(code: tuple[Token, ...], at: int) -> str:
-    end = next((place for place in range(at, len(code)) if code[place].text == ";"), len(code))
+    limit = min(len(code), at + _LONGEST_STATEMENT)
+    end = next((place for place in range(at, limit) if code[place].text == ";"), limit)
     return " ".join(token.text for token in code[at:end])
 
 
@@ -161,9 +165,11 @@ def _static(rewrite: Rewrite, _: Case) -> Iterator[Finding]:
 
 def _is_constant(body: Sequence[Token], at: int) -> bool:
     """Whether the declaration with ``static`` at this index is shared memory or can never be assigned."""
-    first = max((place for place in range(at) if body[place].text in {";", "{", "}"}), default=-1) + 1
-    stops = {";", "=", "{", "}"}
-    last = next((place for place in range(at, len(body)) if body[place].text in stops), len(body))
+    first = at
+    while first and at - first < _LONGEST_STATEMENT and body[first - 1].text not in {";", "{", "}"}:
+        first -= 1
+    limit = min(len(body), at + _LONGEST_STATEMENT)
+    last = next((place for place in range(at, limit) if body[place].text in {";", "=", "{", "}"}), limit)
     said = [token.text for token in body[first:last]]
     if "constexpr" in said or "__shared__" in said:
         return True

@@ -11,6 +11,7 @@ from tree_sitter import Node
 from optimas_lsp.rewrite.guard.case import Case, Finding, Rewrite, Rule, each
 from optimas_lsp.rewrite.guard.side import Side, line_of, within
 from optimas_lsp.rewrite.guard.surroundings import callees
+from optimas_lsp.rewrite.guard.tokens import Token
 
 _LOOPS = ("while_statement", "do_statement", "for_statement")
 _NEST = frozenset({*_LOOPS, "for_range_loop", "switch_statement", "lambda_expression"})
@@ -135,10 +136,23 @@ def _numbers(side: Side, node: Node) -> list[str]:
 
 def _recursion(rewrite: Rewrite, case: Case) -> Iterator[Finding]:
     graph = _graph(case, before=False)
-    name = rewrite.function.name
+    name, code = rewrite.function.name, rewrite.after.code
+    for token, following, argument in zip(code, code[1:], code[2:], strict=False):
+        if (
+            token.kind == "word"
+            and following.text == "("
+            and argument.text == token.text
+            and _is_parameter(rewrite, token)
+        ):
+            yield rewrite.found(token.line, f"'{token.text}' is called with itself")
     if _reaches_itself(graph, name) and not _reaches_itself(_graph(case, before=True), name):
         line = next((c.line for c in callees(rewrite.after) if c.name == name or _reaches(graph, c.name, name)), 0)
         yield rewrite.found(line, f"'{name}' now calls itself, directly or through others")
+
+
+def _is_parameter(rewrite: Rewrite, token: Token) -> bool:
+    """Whether a word is declared in the new text, as a lambda or its parameter is, and was no function before."""
+    return token.text in rewrite.after.declared and token.text not in rewrite.before.words
 
 
 def _graph(case: Case, *, before: bool) -> dict[str, frozenset[str]]:

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from optimas_lsp.rewrite.guard.case import Case, Finding, Rewrite, Rule, each
+from optimas_lsp.rewrite.guard.side import line_of
 
 DEEPEST = 60
 """Brackets inside brackets; more is no program that a person wrote."""
+
+DEEPEST_TREE = 300
+"""Levels of the syntax tree; a sum of two hundred terms is as deep as that."""
 
 
 def _lines(rewrite: Rewrite, case: Case) -> Iterator[Finding]:
@@ -36,6 +40,24 @@ def _depth(rewrite: Rewrite, _: Case) -> Iterator[Finding]:
                 return
 
 
+def _nesting(rewrite: Rewrite, _: Case) -> Iterator[Finding]:
+    """Statements and expressions inside each other without brackets, such as loops that are each other's body."""
+    root = rewrite.after.root
+    waiting = [] if root is None else [(root, 0)]
+    while waiting:
+        node, depth = waiting.pop()
+        if depth > DEEPEST_TREE:
+            yield rewrite.found(line_of(node), f"statements are nested more than {DEEPEST_TREE} deep")
+            return
+        waiting += [(child, depth + 1) for child in node.children]
+
+
+def _deep(rewrite: Rewrite, case: Case) -> Iterator[Finding]:
+    yield from _depth(rewrite, case)
+    if case.syntax.language == "cuda":
+        yield from _nesting(rewrite, case)
+
+
 def _count(case: Case) -> Iterator[Finding]:
     count = len(case.proposal.functions)
     if count > case.limits.functions:
@@ -44,6 +66,6 @@ def _count(case: Case) -> Iterator[Finding]:
 
 RULES = (
     Rule("oversize", "a rewrite has at most the lines and characters allowed", "fail", each(_lines)),
-    Rule("too-deep", "brackets are nested as a person would", "fail", each(_depth)),
+    Rule("too-deep", "brackets and statements are nested as a person would", "fail", each(_deep)),
     Rule("too-many", "a proposal rewrites few functions", "fail", _count),
 )
