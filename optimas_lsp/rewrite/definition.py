@@ -14,19 +14,21 @@ from optimas_lsp.source.syntax import Syntax
 def new_definition(syntax: Syntax, function: Function, text: str) -> list[str] | None:
     """The lines of the definition in ``text``; the first is complete, with its indentation. None if there is none.
 
-    Comments before and after it are left out: what stands around the function in the file stays there. A repeated
+    Comments before and after it are left out, what stands around the function in the file stays there; only where new
+    functions come with it do those keep theirs. A repeated
     ``extern "C"`` is left out where the file has it outside of the function's own text.
     """
     plain = text.replace("\r\n", "\n").replace("\r", "\n")
     if syntax.language == "python":
         lines = textwrap.dedent(plain).strip("\n").split("\n")
         return lines if any(line.strip() for line in lines) else None
-    code = code_of(lex(plain))
+    tokens = lex(plain)
+    code = code_of(tokens)
     parts = segments(code)
     main = _main(parts, function)
     if main is None:
         return None
-    start, end = min(parts[0].start, main.start), parts[-1].end
+    start, end = tokens[0].start, parts[-1].end
     if len(parts) == 1:
         start = _without_linkage(syntax, function, main, plain)
     line_start = plain.rfind("\n", 0, start) + 1

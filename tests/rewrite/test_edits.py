@@ -107,6 +107,13 @@ def test_text_around_a_function_on_its_own_lines_stays() -> None:
     )
 
 
+def test_a_new_function_comes_with_its_comment() -> None:
+    file = "int a;\n\n__global__ void k(int* x)\n{\n    x[0] = 1;\n}\n"
+    helper = "// Twice.\n__device__ int twice(int a) { return 2 * a; }\n\n"
+    new = helper + "__global__ void k(int* x)\n{\n    x[0] = twice(1);\n}"
+    assert edited(file, new, "k") == file.replace("__global__", helper + "__global__").replace("= 1", "= twice(1)")
+
+
 def test_an_extern_c_of_the_file_is_not_repeated() -> None:
     file = 'extern "C" __global__ void k(int* x) { x[0] = 1; }\n'
     assert edited(file, 'extern "C" __global__ void k(int* x) { x[0] = 2; }', "k") == file.replace("= 1", "= 2")
