@@ -124,3 +124,8 @@ def keep(name: str, figures: dict[str, tuple[float, str]]) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     plain = {key: {"value": value, "unit": unit} for key, (value, unit) in figures.items()}
     target.write_text(json.dumps(plain, indent=2) + "\n", "utf-8")
+
+
+def report(name: str, figures: dict[str, tuple[float, str]]) -> None:
+    """Print each figure as ``name value unit`` and keep all as JSON, for a benchmark that measures once."""
+    keep(name, show(figures))

@@ -183,8 +183,8 @@ def _c(body: str) -> str:
 
 
 def test_without_a_witness_nothing_is_proven(packed, claimed_gpu) -> None:
-    slow = _c('usleep(60000); puts("sum 42");')
-    job = packed(slow, HELLO, options={**RUNNING, "timing": {"min_pairs": 3, "max_pairs": 3}})
+    slow, quick = _c('usleep(240000); puts("sum 42");'), _c('usleep(60000); puts("sum 42");')
+    job = packed(slow, quick, options={**RUNNING, "timing": {"min_pairs": 3, "max_pairs": 3}})
     job.environment = claimed_gpu
     assert job.run() == 1
     assert job.gate("compare")["status"] == "pass"
