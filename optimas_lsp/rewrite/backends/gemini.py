@@ -57,11 +57,11 @@ class GeminiBackend(Service):
                     response_mime_type="application/json" if self.settings.structured else None,
                     response_json_schema=answer_schema() if structured else None,
                 )
+                # The SDK's own type names Pillow's images, which are unknown where Pillow is not installed.
+                models: Any = client.aio.models
                 try:
                     return _answered(
-                        await client.aio.models.generate_content(
-                            model=self.settings.model, contents=contents, config=config
-                        )
+                        await models.generate_content(model=self.settings.model, contents=contents, config=config)
                     )
                 except errors.APIError as error:
                     words = error.message or str(error)
