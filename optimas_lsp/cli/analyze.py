@@ -13,6 +13,7 @@ import typer
 from optimas_lsp.cli import formats
 from optimas_lsp.cli import output as output_file
 from optimas_lsp.cli.failures import FAILED, say
+from optimas_lsp.cli.options import Output, Sources
 from optimas_lsp.errors import OptimasError
 
 if TYPE_CHECKING:
@@ -33,10 +34,7 @@ def analyze(
         list[Path], typer.Argument(metavar="REPORT...", help=".ncu-rep, .ncu-repz or .optimas.json[.zst] files.")
     ],
     *,
-    source: Annotated[
-        list[Path] | None,
-        typer.Option("--source", metavar="DIR", help="Folder with the sources and optimas.toml; may be repeated."),
-    ] = None,
+    source: Sources = None,
     kernel: Annotated[
         str, typer.Option("--kernel", metavar="REGEX", help="Only kernels whose name this matches, hot or not.")
     ] = "",
@@ -52,9 +50,7 @@ def analyze(
     quality: Annotated[
         bool, typer.Option("--quality", help="Print how much of the stalls the causes explain instead.")
     ] = False,
-    output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write to this file instead.")
-    ] = None,
+    output: Output = None,
 ) -> None:
     """Say where the GPU waits and why, on source lines.
 

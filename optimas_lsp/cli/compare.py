@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from optimas_lsp.cli import output as output_file
+from optimas_lsp.cli.options import Output, Sources
 
 
 class Format(Enum):
@@ -23,16 +24,11 @@ def compare(
     before: Annotated[Path, typer.Argument(metavar="BEFORE", help="The report measured first.")],
     after: Annotated[Path, typer.Argument(metavar="AFTER", help="The report measured after a change.")],
     *,
-    source: Annotated[
-        list[Path] | None,
-        typer.Option("--source", metavar="DIR", help="Folder with the sources and optimas.toml; may be repeated."),
-    ] = None,
+    source: Sources = None,
     format_: Annotated[
         Format, typer.Option("--format", help="Text or an HTML page for people, JSON for programs.")
     ] = Format.text,
-    output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write to this file instead.")
-    ] = None,
+    output: Output = None,
 ) -> None:
     """Say what changed between two reports: time, stalls, counters, and what became of each finding.
 

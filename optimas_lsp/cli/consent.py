@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from optimas_lsp.cli import output as output_file
+from optimas_lsp.cli.options import Format, TextOrJson
 from optimas_lsp.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -20,16 +20,9 @@ if TYPE_CHECKING:
 app = typer.Typer(no_args_is_help=True, help="What was accepted to be sent or run, for which folders.")
 
 
-class Format(Enum):
-    """What the list looks like."""
-
-    text = "text"
-    json = "json"
-
-
 @app.command("list")
 def list_(
-    format_: Annotated[Format, typer.Option("--format", help="Text for people, JSON for programs.")] = Format.text,
+    format_: TextOrJson = Format.text,
 ) -> None:
     """List what was accepted, with the time and an id to revoke it by."""
     from optimas_lsp.rewrite.consent import Consents

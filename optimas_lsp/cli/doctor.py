@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from optimas_lsp.cli.analyze import Format
+from optimas_lsp.cli.options import Format, TextOrJson
 from optimas_lsp.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ def doctor(
     source: Annotated[
         list[Path] | None, typer.Option("--source", metavar="DIR", help="Folder with the sources; may be repeated.")
     ] = None,
-    format_: Annotated[Format, typer.Option("--format", help="Text for people, JSON for programs.")] = Format.text,
+    format_: TextOrJson = Format.text,
 ) -> None:
     """Look at everything Optimas uses; exit status 1 when something that reading and serving need is amiss.
 

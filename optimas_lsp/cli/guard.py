@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
 from optimas_lsp.cli import output as output_file
+from optimas_lsp.cli.options import Allowed, Format, Output, ProposalFile, TextOrJson
 from optimas_lsp.errors import ConfigError, OptimasError, SourceError
 
 if TYPE_CHECKING:
@@ -21,13 +21,6 @@ if TYPE_CHECKING:
 REFUSED = 1
 
 
-class Format(Enum):
-    """What the verdict looks like."""
-
-    text = "text"
-    json = "json"
-
-
 class ProposalError(OptimasError):
     """The file holds no proposal."""
 
@@ -35,9 +28,7 @@ class ProposalError(OptimasError):
 def guard(
     original: Annotated[Path, typer.Argument(metavar="ORIGINAL", help="The CUDA or Triton source that is rewritten.")],
     *,
-    proposal: Annotated[
-        Path, typer.Option("--proposal", metavar="FILE", help="The proposal: JSON, or a model's answer that holds it.")
-    ],
+    proposal: ProposalFile,
     profile: Annotated[
         Path | None,
         typer.Option(
@@ -51,14 +42,9 @@ def guard(
         list[str] | None,
         typer.Option("--function", metavar="NAME", help="A function that may change; may be repeated."),
     ] = None,
-    allow: Annotated[
-        list[str] | None,
-        typer.Option("--allow", metavar="WHAT", help="Permit what is refused by default; may be repeated."),
-    ] = None,
-    format_: Annotated[Format, typer.Option("--format", help="Text for people, JSON for programs.")] = Format.text,
-    output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write to this file instead.")
-    ] = None,
+    allow: Allowed = None,
+    format_: TextOrJson = Format.text,
+    output: Output = None,
 ) -> None:
     """Check a proposed rewrite against every rule, without compiling or running anything.
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from optimas_lsp.cli import output as output_file
+from optimas_lsp.cli.options import EvidenceList, Folder, Format, KernelPattern, Output, Report, SourceFile, TextOrJson
 
 if TYPE_CHECKING:
     from optimas_lsp.cli.building import ScratchBuilder
@@ -30,13 +31,6 @@ CANDIDATES = 12
 """Candidates of the catalogue that are tried at most: each is another one, no repair of the last."""
 
 
-class Format(Enum):
-    """What the outcome looks like."""
-
-    text = "text"
-    json = "json"
-
-
 class BackendChoice(Enum):
     """Who proposes."""
 
@@ -48,23 +42,15 @@ class BackendChoice(Enum):
 
 
 def optimize(
-    source: Annotated[
-        Path, typer.Argument(metavar="SOURCE", help="The file to change: with the kernel, or a header it uses.")
-    ],
+    source: SourceFile,
     *,
-    profile: Annotated[
-        Path, typer.Option("--profile", metavar="REPORT", help=".ncu-rep, .ncu-repz or .optimas.json[.zst] file.")
-    ],
-    kernel: Annotated[
-        str, typer.Option("--kernel", metavar="REGEX", help="Which kernel; without it the costliest in SOURCE.")
-    ] = "",
+    profile: Report,
+    kernel: KernelPattern = "",
     backend: Annotated[
         BackendChoice | None, typer.Option("--backend", help="Who proposes; without it the setting rewrite.backend.")
     ] = None,
     model: Annotated[str, typer.Option("--model", metavar="NAME", help="The model, for a backend that is one.")] = "",
-    evidence: Annotated[
-        str, typer.Option("--evidence", metavar="LIST", help="Sources of evidence: pc, rl, ia, with commas, or all.")
-    ] = "all",
+    evidence: EvidenceList = "all",
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be asked and run, and do neither.")
     ] = False,
@@ -81,20 +67,13 @@ def optimize(
     answer_file: Annotated[
         Path | None, typer.Option("--answer-file", metavar="FILE", help="Backend manual: take the answer from here.")
     ] = None,
-    folder: Annotated[
-        Path | None,
-        typer.Option(
-            "--folder", metavar="DIR", help="The program's folder; without it SOURCE's, or its optimas.toml's."
-        ),
-    ] = None,
+    folder: Folder = None,
     keep: Annotated[
         Path | None,
         typer.Option("--keep", metavar="DIR", help="Where to keep what a person has to look at."),
     ] = None,
-    format_: Annotated[Format, typer.Option("--format", help="Text for people, JSON for programs.")] = Format.text,
-    output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write to this file instead.")
-    ] = None,
+    format_: TextOrJson = Format.text,
+    output: Output = None,
 ) -> None:
     """Ask for a rewrite of one kernel; judge, build and, where that is possible, prove the answer.
 

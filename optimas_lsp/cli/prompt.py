@@ -2,50 +2,27 @@
 
 from __future__ import annotations
 
-from enum import Enum
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from optimas_lsp.cli import output as output_file
-
-
-class Format(Enum):
-    """What the result looks like."""
-
-    text = "text"
-    json = "json"
+from optimas_lsp.cli.options import EvidenceList, Folder, Format, KernelPattern, Output, Report, SourceFile, TextOrJson
 
 
 def prompt(
-    source: Annotated[
-        Path, typer.Argument(metavar="SOURCE", help="The file to change: with the kernel, or a header it uses.")
-    ],
+    source: SourceFile,
     *,
-    profile: Annotated[
-        Path, typer.Option("--profile", metavar="REPORT", help=".ncu-rep, .ncu-repz or .optimas.json[.zst] file.")
-    ],
-    kernel: Annotated[
-        str, typer.Option("--kernel", metavar="REGEX", help="Which kernel; without it the costliest in SOURCE.")
-    ] = "",
-    evidence: Annotated[
-        str, typer.Option("--evidence", metavar="LIST", help="Sources of evidence: pc, rl, ia, with commas, or all.")
-    ] = "all",
+    profile: Report,
+    kernel: KernelPattern = "",
+    evidence: EvidenceList = "all",
     max_tokens: Annotated[
         int | None,
         typer.Option("--max-tokens", metavar="N", min=1, help="Leave out the least valuable evidence above this."),
     ] = None,
-    folder: Annotated[
-        Path | None,
-        typer.Option(
-            "--folder", metavar="DIR", help="The program's folder; without it SOURCE's, or its optimas.toml's."
-        ),
-    ] = None,
-    format_: Annotated[Format, typer.Option("--format", help="Text for people, JSON for programs.")] = Format.text,
-    output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write to this file instead.")
-    ] = None,
+    folder: Folder = None,
+    format_: TextOrJson = Format.text,
+    output: Output = None,
 ) -> None:
     """Print the prompt for one kernel: its source with the evidence on its lines, the limits, the guardrails.
 

@@ -14,6 +14,7 @@ import typer
 
 from optimas_lsp.cli import output as output_file
 from optimas_lsp.cli.failures import say
+from optimas_lsp.cli.options import Allowed, Format, KernelPattern, Output, ProposalFile, Report, SourceFile, TextOrJson
 from optimas_lsp.errors import ConfigError, SourceError
 
 if TYPE_CHECKING:
@@ -27,13 +28,6 @@ if TYPE_CHECKING:
 NOT_PROVEN = 1
 
 
-class Format(Enum):
-    """What the outcome looks like."""
-
-    text = "text"
-    json = "json"
-
-
 class Place(Enum):
     """Where the proof runs."""
 
@@ -44,19 +38,15 @@ class Place(Enum):
 
 
 def prove(
-    source: Annotated[Path, typer.Argument(metavar="SOURCE", help="The CUDA source that the proposal rewrites.")],
+    source: SourceFile,
     *,
-    proposal: Annotated[
-        Path, typer.Option("--proposal", metavar="FILE", help="The proposal: JSON, or a model's answer that holds it.")
-    ],
-    profile: Annotated[Path, typer.Option("--profile", metavar="REPORT", help="The report whose evidence is cited.")],
-    kernel: Annotated[str, typer.Option("--kernel", metavar="REGEX", help="Only the kernel that this means.")] = "",
-    allow: Annotated[
-        list[str] | None, typer.Option("--allow", metavar="WHAT", help="A permission of guard's; may be repeated.")
-    ] = None,
+    proposal: ProposalFile,
+    profile: Report,
+    kernel: KernelPattern = "",
+    allow: Allowed = None,
     executor: Annotated[Place, typer.Option("--executor", help="Where the proof runs.")] = Place.local,
     inputs: Annotated[
-        str, typer.Option("--inputs", metavar="NAME", help="One input of [target.inputs] only, or all.")
+        str, typer.Option("--inputs", metavar="NAME", help="One input of the table target.inputs, or all.")
     ] = "all",
     job: Annotated[
         Path | None, typer.Option("--job", metavar="DIR", help="Keep the job, its logs and its results here.")
@@ -72,14 +62,12 @@ def prove(
     records: Annotated[
         Path | None, typer.Option("--records", metavar="DIR", help="recorded: the folder of recorded results.")
     ] = None,
-    format_: Annotated[Format, typer.Option("--format", help="Text for people, JSON for programs.")] = Format.text,
-    output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write to this file instead.")
-    ] = None,
+    format_: TextOrJson = Format.text,
+    output: Output = None,
 ) -> None:
     """Prove a rewrite: build and run both versions in copies, compare them bit for bit, sanitize and time them.
 
-    How to build and run the program stands in [target] of its optimas.toml. Exit status 0: proven; 1: rejected or not
+    How to build and run it stands in the table target of its optimas.toml. Exit status 0: proven; 1: rejected or not
     proven, for instance because there is no GPU; 2: the proof could not be made. JSON is the schema optimas.proof/1.
     """
     from optimas_lsp.cli.guard import judge
