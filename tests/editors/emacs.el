@@ -5,7 +5,7 @@
 (require 'json)
 (load (getenv "OPTIMAS_MODULE"))
 (setq optimas-command (list (getenv "OPTIMAS_PYTHON") "-m" "optimas_lsp")
-      eglot-sync-connect 60
+      eglot-sync-connect 120
       eglot-autoshutdown t)
 
 (defun wait-for (what seconds condition)
@@ -17,7 +17,7 @@
 (setq-local flymake-no-changes-timeout 0.1)
 (apply #'eglot--connect (eglot--guess-contact))
 (eglot--maybe-activate-editing-mode)
-(wait-for "a diagnostic" 40 (lambda () (flymake-start) (flymake-diagnostics)))
+(wait-for "a diagnostic" 120 (lambda () (flymake-start) (flymake-diagnostics)))
 
 (let* ((server (eglot--current-server-or-lose))
        (worst (car (sort (copy-sequence (flymake-diagnostics))

@@ -16,14 +16,14 @@ local function run()
     return vim.fn.sign_getplaced(bufnr, { group = 'optimas_heat' })[1].signs
   end
   local seen = { version = tostring(vim.version().minor) .. '.' .. tostring(vim.version().patch), filetype = vim.bo.filetype }
-  assert(vim.wait(30000, function()
+  assert(vim.wait(120000, function()
     return #vim.diagnostic.get(bufnr) > 0 and #signs() > 0
-  end, 20), 'no diagnostics or no heat within 30 s: ' .. vim.fn.execute('messages'))
+  end, 20), 'no diagnostics or no heat within 120 s: ' .. vim.fn.execute('messages'))
   seen.diagnostics = #vim.diagnostic.get(bufnr)
   seen.signs = signs()
 
   vim.cmd('OptimasHotspots')
-  assert(vim.wait(5000, function()
+  assert(vim.wait(60000, function()
     return #vim.fn.getqflist() > 0
   end, 20), 'the quickfix list stayed empty')
   seen.quickfix = vim.tbl_map(function(item)
@@ -41,13 +41,13 @@ local function run()
   vim.api.nvim_buf_set_lines(bufnr, 0, 0, false, { '// one more line' })
   optimas.refresh()
   local first = seen.signs[1].lnum
-  assert(vim.wait(5000, function()
+  assert(vim.wait(60000, function()
     return #signs() == seen.on and signs()[1].lnum == first + 1
   end, 20), 'heat did not follow the text')
   seen.moved = signs()[1].lnum
   seen.lenses = vim.lsp.codelens and #vim.lsp.codelens.get(bufnr) or 0
   if vim.lsp.inlay_hint then
-    vim.wait(5000, function()
+    vim.wait(60000, function()
       return #vim.lsp.inlay_hint.get({ bufnr = bufnr }) > 0
     end, 20)
     seen.hints = #vim.lsp.inlay_hint.get({ bufnr = bufnr })

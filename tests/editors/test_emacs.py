@@ -26,10 +26,11 @@ def _has_eglot() -> bool:
         "--eval",
         "(progn (package-initialize) (kill-emacs (if (require 'eglot nil t) 0 1)))",
     ]
-    return subprocess.run(look, capture_output=True, timeout=60, check=False).returncode == 0
+    return subprocess.run(look, capture_output=True, timeout=110, check=False).returncode == 0
 
 
 @pytest.mark.full
+@pytest.mark.timeout(450)
 def test_emacs_shows_findings_the_hover_and_the_hotspots(tmp_path: Path) -> None:
     if not _has_eglot():
         pytest.skip("no Emacs with Eglot here: apt-get install emacs-nox elpa-eglot")
@@ -54,7 +55,7 @@ def test_emacs_shows_findings_the_hover_and_the_hotspots(tmp_path: Path) -> None
         env=environment,
         capture_output=True,
         text=True,
-        timeout=110,
+        timeout=300,
         check=False,
     )
     assert out.exists(), ran.stderr

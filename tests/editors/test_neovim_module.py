@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.timeout(400)
+
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLE = ROOT / "samples" / "accuracy"
 
@@ -69,7 +71,7 @@ def _run(nvim: str, workspace: Path, tmp_path: Path) -> dict[str, Any]:
         env=environment,
         capture_output=True,
         text=True,
-        timeout=90,
+        timeout=300,
         check=False,
     )
     assert out.exists(), ran.stderr

@@ -19,6 +19,8 @@ from optimas_lsp.insight.evidence import Analysis
 from optimas_lsp.insight.load import load_analysis
 from optimas_lsp.source.paths import PathMapper
 
+pytestmark = pytest.mark.timeout(400)
+
 ROOT = Path(__file__).parents[2]
 SAMPLE = ROOT / "samples" / "stencil"
 SCRIPT = Path(__file__).parent / "see.lua"
@@ -83,7 +85,7 @@ class Case:
             },
             capture_output=True,
             text=True,
-            timeout=110,
+            timeout=300,
             check=False,
         )
         assert result.exists(), run.stderr

@@ -40,10 +40,10 @@ def package(into: Path, *, server: bool = False) -> Path:
     """The extension packaged into ``into``, with the server's wheel if ``server``; fetches Node packages if absent."""
     if not (CLIENT / "node_modules").is_dir():
         subprocess.run(
-            ["npm", "ci", "--no-audit", "--no-fund", "--loglevel=error"], cwd=CLIENT, check=True, timeout=300
+            ["npm", "ci", "--no-audit", "--no-fund", "--loglevel=error"], cwd=CLIENT, check=True, timeout=600
         )
     make = ["npm", "run", "--silent", "package", "--", *([] if server else ["--no-server"])]
-    subprocess.run(make, cwd=CLIENT, check=True, timeout=240, env={**os.environ, "PYTHON": sys.executable})
+    subprocess.run(make, cwd=CLIENT, check=True, timeout=600, env={**os.environ, "PYTHON": sys.executable})
     made = max(CLIENT.glob("*.vsix"), key=lambda path: path.stat().st_mtime)
     return Path(shutil.copy(made, into))
 
@@ -57,7 +57,7 @@ class Editor:
     data: Path
 
     def drive(
-        self, scenario: str, workspace: Path, shots: Path, *, timeout: float = 110, **options: Any
+        self, scenario: str, workspace: Path, shots: Path, *, timeout: float = 600, **options: Any
     ) -> dict[str, Any]:
         """Run one scenario of drive.mjs in a headless Chromium; what it saw, as plain data."""
         shots.mkdir(parents=True, exist_ok=True)
@@ -125,7 +125,7 @@ def editor(
     trust = [] if restricted else ["--disable-workspace-trust"]
     places = ["--user-data-dir", str(data), "--extensions-dir", str(extensions)]
     install = [program, *places, "--install-extension", str(package(folder, server=wheel))]
-    subprocess.run(install, env=environment, check=True, timeout=60, capture_output=True)
+    subprocess.run(install, env=environment, check=True, timeout=300, capture_output=True)
     port = _free_port()
     quiet = ["--auth", "none", "--disable-telemetry", "--disable-update-check", "--disable-getting-started-override"]
     process = subprocess.Popen(
@@ -142,7 +142,7 @@ def editor(
         yield Editor(cache, url, data)
     finally:
         os.killpg(process.pid, signal.SIGTERM)
-        process.wait(20)
+        process.wait(60)
 
 
 def _free_port() -> int:
@@ -154,13 +154,13 @@ def _free_port() -> int:
 
 def _answers(url: str) -> bool:
     try:
-        with urllib.request.urlopen(f"{url}/healthz", timeout=2) as reply:  # noqa: S310 (our own loopback address)
+        with urllib.request.urlopen(f"{url}/healthz", timeout=10) as reply:  # noqa: S310 (our own loopback address)
             return reply.status == 200
     except (urllib.error.URLError, ConnectionError, TimeoutError):
         return False
 
 
-def _wait(ready: Callable[[], bool], seconds: float = 30) -> None:
+def _wait(ready: Callable[[], bool], seconds: float = 180) -> None:
     """Polls until ``ready``; a server that is not up in time fails the test that asked for it."""
     import threading
     import time

@@ -1,7 +1,8 @@
 // Drives a real VS Code in a headless Chromium. Reads one task as JSON on standard input, writes what it saw as JSON.
 // Every wait is for something visible, never for a time. A failure leaves failure.png among the screenshots.
+// A key press can be lost while the window is still being put together, so what can be pressed again is (`persist`).
 import { createRequire } from "node:module";
-import { join } from "node:path";
+import { basename, join, resolve } from "node:path";
 import { text } from "node:stream/consumers";
 
 const task = JSON.parse(await text(process.stdin));
@@ -17,57 +18,76 @@ const QUIET = [
   "--disable-sync",
 ];
 
+// A slow machine may take this long for one thing to show; a lost key press is made up for after a try's time.
+const PATIENCE = 120_000;
+const ONE_TRY = 15_000;
+
 class Window {
   constructor(page) {
     this.page = page;
   }
 
-  async open(folder) {
-    const kind = folder.endsWith(".code-workspace") ? "workspace" : "folder";
-    await this.page.goto(`${task.url}/?${kind}=${encodeURIComponent(folder)}`);
-    await this.page.locator(".monaco-workbench .part.statusbar").waitFor({ timeout: 60_000 });
-  }
-
-  /** Runs a command by the title the command palette shows. */
-  async command(title) {
-    await this.page.keyboard.press("F1");
-    const input = this.page.locator(".quick-input-widget:visible input.input");
-    await input.waitFor();
-    await input.fill(`>${title}`);
-    await this.page.locator(".quick-input-list .monaco-list-row.focused", { hasText: title }).waitFor();
-    await this.page.keyboard.press("Enter");
-    await this.page.locator(".quick-input-widget").waitFor({ state: "hidden" });
-  }
-
-  async openFile(name) {
-    // The file search needs a moment after the window opened; asking again is what a person would do.
-    for (let attempt = 0; ; attempt++) {
-      await this.page.keyboard.press("Control+P");
-      await this.page.locator(".quick-input-widget:visible input.input").fill(name);
+  /** Does `attempt` until it succeeds, pressing Escape in between; it must be harmless to repeat. */
+  async persist(attempt) {
+    const end = Date.now() + PATIENCE;
+    for (;;) {
       try {
-        await this.page.locator(".quick-input-list .monaco-list-row", { hasText: name }).first().waitFor({ timeout: 5_000 });
-        break;
+        return await attempt(ONE_TRY);
       } catch (error) {
-        if (attempt === 5) {
+        if (Date.now() > end) {
           throw error;
         }
         await this.page.keyboard.press("Escape");
       }
     }
+  }
+
+  /** Presses `key` for the quick input, writes `words` into it and waits for `row`, if any, to be the chosen one. */
+  async ask(key, words, row, timeout) {
+    await this.page.keyboard.press(key);
+    const input = this.page.locator(".quick-input-widget:visible input.input");
+    await input.waitFor({ timeout });
+    await input.fill(words);
+    if (row !== undefined) {
+      await this.page.locator(".quick-input-list .monaco-list-row.focused", { hasText: row }).waitFor({ timeout });
+    }
+  }
+
+  async open(folder) {
+    const kind = folder.endsWith(".code-workspace") ? "workspace" : "folder";
+    await this.page.goto(`${task.url}/?${kind}=${encodeURIComponent(folder)}`);
+    await this.page.locator(".monaco-workbench .part.statusbar").waitFor();
+  }
+
+  /** Runs a command by the title the command palette shows. */
+  async command(title) {
+    await this.persist((timeout) => this.ask("F1", `>${title}`, title, timeout));
     await this.page.keyboard.press("Enter");
-    await this.page.locator(`.tab.active[data-resource-name="${name}"]`).waitFor();
-    await this.page.locator(".monaco-editor.focused .view-line").first().waitFor();
+    await this.page.locator(".quick-input-widget").waitFor({ state: "hidden" });
+  }
+
+  /** Opens a file by its path (from the opened folder on, or absolute), which needs no search to have finished. */
+  async openFile(path) {
+    const name = basename(path);
+    await this.persist(async (timeout) => {
+      await this.ask("Control+P", resolve(task.workspace, path), name, timeout);
+      await this.page.keyboard.press("Enter");
+      await this.page.locator(`.tab.active[data-resource-name="${name}"]`).first().waitFor({ timeout });
+      await this.page.locator(".monaco-editor.focused .view-line").first().waitFor({ timeout });
+    });
   }
 
   async goToLine(line) {
-    await this.page.keyboard.press("Control+G");
-    await this.page.locator(".quick-input-widget:visible input.input").fill(`:${line}`);
-    await this.page.keyboard.press("Enter");
-    await this.page.locator(".quick-input-widget").waitFor({ state: "hidden" });
-    await this.page.waitForFunction(
-      (wanted) => document.querySelector("#status\\.editor\\.selection")?.textContent?.startsWith(`Ln ${wanted},`),
-      line,
-    );
+    await this.persist(async (timeout) => {
+      await this.ask("Control+G", `:${line}`, undefined, timeout);
+      await this.page.keyboard.press("Enter");
+      await this.page.locator(".quick-input-widget").waitFor({ state: "hidden", timeout });
+      await this.page.waitForFunction(
+        (wanted) => document.querySelector("#status\\.editor\\.selection")?.textContent?.startsWith(`Ln ${wanted},`),
+        line,
+        { timeout },
+      );
+    });
   }
 
   async cursorLine() {
@@ -77,15 +97,17 @@ class Window {
 
   /** Shows the hover at the cursor and answers its text and whether it holds a table. */
   async hover() {
-    await this.page.keyboard.press("Control+K");
-    await this.page.keyboard.press("Control+I");
     // The diagnostic's part is there first; the table comes with the server's answer.
     const all = this.page.locator(".monaco-hover:not(.hidden)", { has: this.page.locator("table") }).first();
-    await all.waitFor();
+    await this.persist(async (timeout) => {
+      await this.page.keyboard.press("Control+K");
+      await this.page.keyboard.press("Control+I");
+      await all.waitFor({ timeout });
+    });
     return { text: await all.innerText(), tables: await all.locator("table").count(), rows: await all.locator("table tr").count() };
   }
 
-  /** Puts the keyboard into the hover and scrolls it down by some lines. */
+  /** Puts the keyboard into the hover that is shown and scrolls it down by some lines. */
   async scrollHover(lines) {
     await this.page.keyboard.press("Control+K");
     await this.page.keyboard.press("Control+I");
@@ -99,7 +121,7 @@ class Window {
     return (await this.page.locator("#optimas-lsp\\.optimas\\.optimas\\.status").textContent()) ?? "";
   }
 
-  async waitForStatus(pattern, timeout = 60_000) {
+  async waitForStatus(pattern, timeout = PATIENCE) {
     const item = this.page.locator("#optimas-lsp\\.optimas\\.optimas\\.status", { hasText: pattern });
     await item.waitFor({ timeout });
     return await this.status();
@@ -193,8 +215,11 @@ const scenarios = {
     await window.shot("tree");
     const finding = window.page.locator('.pane:has([aria-label^="Hotspots"]) .monaco-list-row', { hasText: "line " }).first();
     seen.clicked = (await finding.innerText()).replace(/\s+/g, " ").trim();
-    await finding.click();
-    await window.page.locator(`.tab.active[data-resource-name="${top.file}"]`).waitFor();
+    // The tree may be drawn anew under the click.
+    await window.persist(async (timeout) => {
+      await finding.click({ timeout });
+      await window.page.locator(`.tab.active[data-resource-name="${top.file}"]`).waitFor({ timeout });
+    });
     await window.page.locator(".monaco-editor.focused").waitFor();
     await window.page.locator(".monaco-editor .squiggly-warning").first().waitFor({ state: "attached" });
     await window.heatSoon(true);
@@ -267,7 +292,7 @@ const scenarios = {
     await window.open(task.workspace);
     const status = window.page.locator("#optimas-lsp\\.optimas\\.optimas\\.status");
     const toast = window.page.locator(".notification-toast", { hasText: new RegExp(pattern) }).first();
-    await toast.waitFor({ timeout: 60_000 });
+    await toast.waitFor();
     await window.shot("broken");
     const seen = {
       toast: await toast.innerText(),
@@ -291,7 +316,7 @@ const scenarios = {
   async repair(window, { file, line, button }) {
     await window.open(task.workspace);
     const toast = window.page.locator(".notification-toast", { hasText: /not installed/ }).first();
-    await toast.waitFor({ timeout: 60_000 });
+    await toast.waitFor();
     await toast.locator(".monaco-button", { hasText: button }).click();
     const dialog = window.page.locator(".monaco-dialog-box");
     await dialog.waitFor();
@@ -352,7 +377,7 @@ const scenarios = {
 
 const chrome = await chromium.launch({ executablePath: task.browser, args: QUIET });
 const page = await chrome.newPage({ viewport: task.options.viewport ?? { width: 1360, height: 820 } });
-page.setDefaultTimeout(20_000);
+page.setDefaultTimeout(PATIENCE);
 try {
   const seen = await scenarios[task.scenario](new Window(page), task.options);
   process.stdout.write(JSON.stringify(seen));

@@ -10,7 +10,7 @@ import pytest
 from tests.vscode.code_server import ROOT, editor, installed
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(900)
 @pytest.mark.skipif(installed() is None, reason="no VS Code here: run tests/vscode/install_code_server.sh")
 def test_opening_a_folder_with_a_report_shows_squiggles_heat_and_the_tree(tmp_path: Path) -> None:
     folder = tmp_path / "adjacent"

@@ -12,7 +12,7 @@ from tests.vscode.code_server import ROOT, editor, installed
 
 pytestmark = [
     pytest.mark.full,
-    pytest.mark.timeout(240),
+    pytest.mark.timeout(900),
     pytest.mark.skipif(installed() is None, reason="no VS Code here: run tests/vscode/install_code_server.sh"),
 ]
 
@@ -51,7 +51,7 @@ def test_a_python_that_does_not_exist_is_named_with_its_origin(tmp_path: Path) -
     assert "from the setting optimas.python" in seen["toast"]
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1200)
 def test_the_button_installs_the_server_that_came_with_the_extension_and_findings_appear(tmp_path: Path) -> None:
     python = tmp_path / "own" / "bin" / "python"
     venv.create(tmp_path / "own", with_pip=True)
@@ -59,7 +59,7 @@ def test_the_button_installs_the_server_that_came_with_the_extension_and_finding
     shutil.copytree(ROOT / "samples" / "adjacent", workspace)
     with editor(tmp_path / "editor", {"optimas.python": str(python)}, checkout=False, wheel=True) as running:
         seen = running.drive(
-            "repair", workspace, tmp_path / "shots", timeout=500, file="adjacent.cu", line=30, button="Install"
+            "repair", workspace, tmp_path / "shots", timeout=900, file="adjacent.cu", line=30, button="Install"
         )
     assert ".whl" in seen["question"]
     assert "hot" in seen["status"]
