@@ -184,6 +184,41 @@ class Guard(Section):
     """One rewrite may change this many functions."""
 
 
+ExecutorName = Literal["local", "ssh", "slurm", "recorded"]
+
+
+class Prove(Section):
+    """Where and how a candidate is proven. What is built and run stands in the program's own `[target]`."""
+
+    executor: ExecutorName = "local"
+    """Where proofs run: this machine, another one over ssh, a Slurm cluster, or (``recorded``) nowhere: then results
+    that were recorded for exactly the same change are shown, with their machine and date."""
+
+    host: str = ""
+    """The host for ``ssh``, as ssh knows it."""
+
+    ssh_options: tuple[str, ...] = ()
+    """Words passed on to ssh as they are."""
+
+    partition: str = ""
+    """Slurm's partition; empty: its default."""
+
+    account: str = ""
+    """Slurm's account; empty: its default."""
+
+    gpus: str = "gpu:1"
+    """What Slurm's ``--gres`` asks for; empty: nothing."""
+
+    time: str = "00:30:00"
+    """A Slurm job's time limit."""
+
+    records: str = ""
+    """The folder of recorded results; relative to the program's folder."""
+
+    offer: Literal["proven", "built"] = "proven"
+    """Which rewrites an editor may offer: proven ones only, or, marked as not proven, also those that merely build."""
+
+
 class Settings(Section):
     """All settings of the server and of ``optimas analyze``."""
 
@@ -195,6 +230,7 @@ class Settings(Section):
     profiles: Profiles = Profiles()
     rewrite: Rewrite = Rewrite()
     guard: Guard = Guard()
+    prove: Prove = Prove()
     path_maps: tuple[PathMap, ...] = ()
     """Rules from profiled paths to paths here; the longest matching prefix wins."""
 

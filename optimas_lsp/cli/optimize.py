@@ -16,19 +16,11 @@ from optimas_lsp.cli import output as output_file
 from optimas_lsp.cli.options import EvidenceList, Folder, Format, KernelPattern, Output, Report, SourceFile, TextOrJson
 
 if TYPE_CHECKING:
-    from optimas_lsp.cli.building import ScratchBuilder
-    from optimas_lsp.cli.proving import Prover
-    from optimas_lsp.config import Rewrite
-    from optimas_lsp.rewrite.backends.model import Backend
     from optimas_lsp.rewrite.guard.model import RuleVerdict
     from optimas_lsp.rewrite.optimize import Notify
     from optimas_lsp.rewrite.outcome import Rewriting
-    from optimas_lsp.rewrite.prompt import Prompt
-    from optimas_lsp.rewrite.prompt_writer import Subject
 
 NOT_DONE = 1
-CANDIDATES = 12
-"""Candidates of the catalogue that are tried at most: each is another one, no repair of the last."""
 
 
 class BackendChoice(Enum):
@@ -51,6 +43,10 @@ def optimize(
     ] = None,
     model: Annotated[str, typer.Option("--model", metavar="NAME", help="The model, for a backend that is one.")] = "",
     evidence: EvidenceList = "all",
+    transformation: Annotated[
+        str,
+        typer.Option("--transformation", metavar="NAME", help="Only this one of the catalogue (docs/catalogue.md)."),
+    ] = "",
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be asked and run, and do neither.")
     ] = False,
@@ -80,102 +76,41 @@ def optimize(
     SOURCE itself is never changed: the outcome holds the change. JSON is the schema optimas.rewrite/1. Exit status 0:
     a candidate stands, or nothing is worth changing; 1: no proposal, it was refuted, or a person has to look; 2: error.
     """
-    from optimas_lsp.cli.rewriting import Program
-    from optimas_lsp.rewrite import optimize as course
+    from optimas_lsp.cli.consent import asker
+    from optimas_lsp.cli.rewriting import open_report
+    from optimas_lsp.course import Course, Program, Request
     from optimas_lsp.rewrite.cases import keep as keep_case
-    from optimas_lsp.rewrite.consent import state_folder
-    from optimas_lsp.rewrite.guard.model import Limits
-    from optimas_lsp.rewrite.prompt import build_prompt
-    from optimas_lsp.rewrite.subsets import parse_subset
+    from optimas_lsp.rewrite.consent import Consents, require, state_folder
 
     if output is not None:
         output_file.check(output, [profile, source])
-    subset = parse_subset(evidence)
-    program = Program.of(source, folder)
+    settings = Program.of(source, folder).settings
     changed = {"backend": backend.value if backend else None, "model": model or None}
-    settings = program.settings.rewrite.model_copy(update={key: each for key, each in changed.items() if each})
-    subject = program.subject(profile, kernel)
-    prompt = build_prompt(subject, subset=subset, max_tokens=settings.prompt_tokens, allow=settings.allow)
-    task = course.Task.of(
-        subject,
-        prompt,
-        backend=settings.backend,
-        attempts=CANDIDATES if settings.backend == "catalogue" else settings.attempts,
-        search=settings.backend == "catalogue",
-        allow=settings.allow,
-        limits=Limits.of(program.settings.guard),
+    rewrite = settings.rewrite.model_copy(update={key: each for key, each in changed.items() if each})
+    request = Request(
+        source=source.absolute(),
+        profile=profile.absolute(),
+        folder=None if folder is None else folder.absolute(),
+        kernel=kernel,
+        settings=settings.model_copy(update={"rewrite": rewrite}).model_dump(),
+        evidence=evidence,
+        transformation=transformation,
+        build=build,
+        prove=prove,
     )
-    chosen = _backend(settings, subject, prompt_file, answer_file)
-    builder = _builder(program.folder, subject, settings) if build else None
-    prover = _prover(program.folder, subject) if build and prove else None
+    course = Course.of(request, open_=open_report, prompt_file=prompt_file, answer_file=answer_file)
     if dry_run:
-        outcome = course.dry_run(task, chosen, builder)
+        outcome = course.dry_run()
     else:
-        _consent(program.folder, prompt, chosen, builder, prover, accept=accept)
-        proof = None if prover is None else prover.prove
+        require(Consents.of_user(), course.program.folder, course.actions, asker(accept=accept))
         with _progress() as notify:
-            outcome = asyncio.run(course.optimize(task, chosen, builder, prove=proof, notify=notify))
+            outcome = asyncio.run(course.run(notify))
         if outcome.status == "manual-review":
             outcome = keep_case(outcome, keep or state_folder() / "cases")
     text = outcome.model_dump_json(by_alias=True, indent=2) + "\n" if format_ is Format.json else as_text(outcome)
     output_file.emit(text, output)
     if outcome.status in {"refuted", "no-proposal", "manual-review"}:
         raise typer.Exit(NOT_DONE)
-
-
-def _backend(settings: Rewrite, subject: Subject, prompt_file: Path | None, answer_file: Path | None) -> Backend:
-    if settings.backend == "catalogue":
-        from optimas_lsp.rewrite.backends.embedded import CatalogueBackend
-
-        return CatalogueBackend(subject, allow=settings.allow)
-    from optimas_lsp.rewrite.backends.making import make_backend
-
-    return make_backend(settings, prompt_file=prompt_file, answer_file=answer_file)
-
-
-def _builder(folder: Path, subject: Subject, settings: Rewrite) -> ScratchBuilder:
-    from optimas_lsp.cli.building import ScratchBuilder
-
-    return ScratchBuilder.of(folder, subject.home.path, subject.profile, settings.allow)
-
-
-def _prover(folder: Path, subject: Subject) -> Prover | None:
-    from optimas_lsp.cli.proving import Prover
-
-    return Prover.here(folder, subject)
-
-
-def _consent(
-    folder: Path,
-    prompt: Prompt,
-    backend: Backend,
-    builder: ScratchBuilder | None,
-    prover: Prover | None,
-    *,
-    accept: bool,
-) -> None:
-    """Ask before anything leaves the machine or is run."""
-    from optimas_lsp.cli.consent import asker
-    from optimas_lsp.rewrite.backends.model import Request
-    from optimas_lsp.rewrite.consent import Action, Consents, Run, Send, require
-
-    actions: list[Action] = []
-    destination = backend.destination
-    if destination is not None and destination.backend != "manual":
-        actions.append(
-            Send(
-                backend=destination.backend,
-                destination=destination.where,
-                model=destination.model,
-                encrypted=destination.encrypted or destination.local,
-                size=Request(prompt=prompt).size,
-            )
-        )
-    if builder is not None and builder.commands:
-        actions.append(Run(commands=builder.commands, why=builder.why))
-    if prover is not None:
-        actions.append(Run(commands=prover.commands, why="the proof, each many times"))
-    require(Consents.of_user(), folder, actions, asker(accept=accept))
 
 
 @contextmanager

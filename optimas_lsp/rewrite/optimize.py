@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
@@ -53,7 +54,13 @@ async def optimize(
     course = _Course(task, backend, builder, prove, notify)
     end = await course.run()
     candidate = end.candidate
+    profile = task.subject.profile
     return Rewriting(
+        analysis=task.subject.kernel,
+        device=profile.device,
+        tool=profile.tool,
+        report_sha256=profile.report_sha256,
+        base_sha256=hashlib.sha256(task.data).hexdigest(),
         status=end.status,
         sentence=end.sentence,
         source=str(task.subject.source.path),

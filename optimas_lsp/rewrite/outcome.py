@@ -6,7 +6,8 @@ from typing import Any, Literal
 
 from pydantic import ConfigDict, Field
 
-from optimas_lsp.profile.model import Frozen
+from optimas_lsp.insight.evidence import KernelAnalysis
+from optimas_lsp.profile.model import Device, Frozen, Tool
 from optimas_lsp.rewrite.backends.model import Destination, Reply, Usage
 from optimas_lsp.rewrite.compile import Compiled
 from optimas_lsp.rewrite.edits import LineEdit
@@ -65,6 +66,15 @@ class Rewriting(Frozen):
     proof: Proof | None = None
     edits: tuple[LineEdit, ...] = Field(default=(), description="the candidate as line edits, status 'candidate' only")
     edited: str | None = Field(default=None, description="the candidate's whole text, status 'candidate' only")
+    analysis: KernelAnalysis | None = Field(default=None, description="the kernel, its evidence and lines")
+    device: Device | None = Field(default=None, description="the profiled GPU")
+    tool: Tool | None = Field(default=None, description="the profiler")
+    report_sha256: str = Field(default="", description="of the report's bytes")
+    base_sha256: str = Field(default="", description="of the source's bytes that the edits are for")
+    started: str = Field(default="", description="UTC, ISO 8601")
+    scores: dict[str, Any] | None = Field(default=None, description="EAR scores, optimas.ear/1; None: not scored")
+    explanation: tuple[str, ...] = Field(default=(), description="evidence, cause, change and effect in sentences")
+    compared: dict[str, Any] | None = Field(default=None, description="optimas.compare/1 of both versions' profiles")
     kept: str | None = Field(default=None, description="folder with everything, status 'manual-review' only")
 
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, serialize_by_alias=True)

@@ -19,11 +19,13 @@ MOST = 12
 class CatalogueBackend:
     """Each request is answered with the next candidate, best first; what an earlier one met does not matter.
 
-    Deterministic. Candidates answer only evidence that the request's prompt lists.
+    ``only`` names the one transformation that may be tried. Deterministic; candidates answer only evidence that the
+    request's prompt lists.
     """
 
-    def __init__(self, subject: Subject, *, allow: tuple[Allowance, ...] = ()) -> None:
+    def __init__(self, subject: Subject, *, allow: tuple[Allowance, ...] = (), only: str = "") -> None:
         self.subject = subject
+        self._only = only
         self._allow = allow
         self._given = 0
         self._listed: frozenset[str] = frozenset()
@@ -68,4 +70,6 @@ class CatalogueBackend:
             capability=10 * major + minor,
             allow=self._allow,
         )
+        if self._only:
+            ranked = tuple(each for each in ranked if set(each.transformations) == {self._only})
         return shortlist(ranked, MOST)

@@ -11,8 +11,8 @@ from rewriting_samples import GOOD, answer, program
 from test_optimize import backend_at, profile, rewritten, said_to, task_of
 from wire_server import serving
 
-from optimas_lsp.cli.building import ScratchBuilder
 from optimas_lsp.profile.model import Profile
+from optimas_lsp.prove.building import ScratchBuilder
 from optimas_lsp.rewrite.compile import Command, find_compiler
 from optimas_lsp.rewrite.cubins import cubin_command
 from optimas_lsp.rewrite.guard.compiled import COMPILED_RULES

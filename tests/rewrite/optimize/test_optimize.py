@@ -15,10 +15,10 @@ from prompt_samples import SAMPLES
 from rewriting_samples import GOOD, INVENTED, NOTHING, REFUSED, UNDECLARED, UNLINKED, program
 from wire_server import Answer, Server, serving
 
-from optimas_lsp.cli.building import ScratchBuilder
 from optimas_lsp.config import Rewrite
 from optimas_lsp.profile.model import Profile
 from optimas_lsp.profile.store import open_profile
+from optimas_lsp.prove.building import ScratchBuilder
 from optimas_lsp.rewrite.backends.embedded import CatalogueBackend
 from optimas_lsp.rewrite.backends.openai_chat import OpenAIBackend
 from optimas_lsp.rewrite.candidate import Candidate

@@ -11,9 +11,9 @@ import pytest
 from rewriting_samples import GOOD, program
 from test_optimize import profile, task_of
 
-from optimas_lsp.cli.proving import Prover
 from optimas_lsp.profile.model import Profile
 from optimas_lsp.prove.executors.local import Local
+from optimas_lsp.prove.proving import Prover
 from optimas_lsp.prove.target import parse_target
 from optimas_lsp.rewrite.candidate import Candidate
 from optimas_lsp.rewrite.guard.model import Verdict
@@ -76,4 +76,4 @@ def test_cancelling_ends_every_process_of_the_proof(tmp_path: Path, profile: Pro
 def test_without_a_target_or_a_gpu_there_is_no_prover(tmp_path: Path, profile: Profile) -> None:
     source = program(tmp_path)
     (source.parent / "optimas.toml").unlink()
-    assert Prover.here(source.parent, task_of(source, profile).subject) is None
+    assert Prover.of(source.parent, task_of(source, profile).subject, Local()) is None

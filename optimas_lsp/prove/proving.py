@@ -1,10 +1,11 @@
-"""Proves a candidate of ``optimas optimize`` on this machine's GPU, with the program's own commands."""
+"""Proves a candidate where the settings say, with the program's own commands."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +13,10 @@ from optimas_lsp.config import FILE_NAME, load_toml
 from optimas_lsp.errors import OptimasError
 from optimas_lsp.prove.bundle import pack
 from optimas_lsp.prove.executors.local import Local
-from optimas_lsp.prove.executors.outcome import Executor, Outcome, Running
+from optimas_lsp.prove.executors.outcome import Event, Executor, Outcome, Running
+from optimas_lsp.prove.executors.recorded import Recorded
+from optimas_lsp.prove.executors.slurm import Slurm
+from optimas_lsp.prove.executors.ssh import Ssh
 from optimas_lsp.prove.report import conclusion
 from optimas_lsp.prove.runner.tools import gpu
 from optimas_lsp.prove.target import Target, parse_target
@@ -24,29 +28,43 @@ from optimas_lsp.rewrite.prompt_writer import Subject
 
 @dataclass(frozen=True)
 class Prover:
-    """Packs a job, runs it and waits for its end; cancelling ends every process of the job."""
+    """Packs a job, runs it and waits for its end; cancelling ends every process of the job.
+
+    ``on_event`` is told how it goes, from another thread.
+    """
 
     folder: Path
     subject: Subject
     target: Target
     executor: Executor
+    on_event: Callable[[Event], None] = lambda _event: None
 
     @classmethod
-    def here(cls, folder: Path, subject: Subject) -> Prover | None:
-        """A prover for this machine; None where there is no GPU or no ``[target]`` that says how to run the program.
+    def of(cls, folder: Path, subject: Subject, executor: Executor) -> Prover | None:
+        """A prover; None where there is no ``[target]`` that says how to run the program, or no GPU on this machine.
 
         Raises ConfigError for a wrong ``[target]``.
         """
         toml = folder / FILE_NAME
         table = load_toml(toml).get("target") if toml.is_file() else None
-        if table is None or gpu() is None:
+        if table is None or (isinstance(executor, Local) and gpu() is None):
             return None
-        return cls(folder, subject, parse_target(table, where=str(toml)), Local())
+        return cls(folder, subject, parse_target(table, where=str(toml)), executor)
 
     @property
     def commands(self) -> tuple[tuple[str, ...], ...]:
-        """What a proof runs: the build and the program on every input, many times."""
+        """What a proof runs: the build and the program on every input, many times; nothing for a recorded one."""
+        if isinstance(self.executor, Recorded):
+            return ()
         return (*self.target.build, *self.target.inputs.values())
+
+    @property
+    def why(self) -> str:
+        """What the commands are for, and where they run unless that is here."""
+        words = "the proof, each many times"
+        if isinstance(self.executor, Ssh):
+            return f"{words}, on {self.executor.host}, where the folder is copied to"
+        return f"{words}, as a Slurm job" if isinstance(self.executor, Slurm) else words
 
     async def prove(self, candidate: Candidate, verdict: Verdict) -> Proof:
         """The proof's conclusion; a proof that cannot be made is ``not-proven`` with the reason."""
@@ -73,7 +91,7 @@ class Prover:
             ceiling_speedup=None if ceiling is None else ceiling.work_speedup,
         )
         running = self.executor.submit(job)
-        waiting = asyncio.ensure_future(asyncio.to_thread(_ended, running))
+        waiting = asyncio.ensure_future(asyncio.to_thread(_ended, running, self.on_event))
         try:
             return await asyncio.shield(waiting)
         except asyncio.CancelledError:
@@ -90,7 +108,7 @@ class Prover:
         return list(dict.fromkeys([kernel.mangled, *same]))
 
 
-def _ended(running: Running) -> Outcome:
-    for _ in running.events():
-        pass
+def _ended(running: Running, on_event: Callable[[Event], None]) -> Outcome:
+    for event in running.events():
+        on_event(event)
     return running.collect()

@@ -1,4 +1,4 @@
-"""Builds candidates for a command: in a snapshot of the folder, under limits, ended with everything they started."""
+"""Builds candidates: in a snapshot of the folder, under limits, ended with everything they started."""
 
 from __future__ import annotations
 

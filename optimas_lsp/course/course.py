@@ -1,0 +1,162 @@
+"""One rewrite: read, choose, ask, judge, build, prove; what leaves the machine and what is run is known before."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from optimas_lsp.config import Settings
+from optimas_lsp.course.program import Open, Program, open_report
+from optimas_lsp.course.request import Request
+from optimas_lsp.errors import OptimasError
+from optimas_lsp.insight.evidence import KernelAnalysis
+from optimas_lsp.prove.building import ScratchBuilder
+from optimas_lsp.prove.executors.making import make_executor
+from optimas_lsp.prove.executors.outcome import Event
+from optimas_lsp.prove.proving import Prover
+from optimas_lsp.rewrite import optimize
+from optimas_lsp.rewrite.backends.embedded import CatalogueBackend
+from optimas_lsp.rewrite.backends.making import make_backend
+from optimas_lsp.rewrite.backends.model import Backend
+from optimas_lsp.rewrite.backends.model import Request as Asked
+from optimas_lsp.rewrite.consent import Action, Run, Send
+from optimas_lsp.rewrite.guard.model import Limits
+from optimas_lsp.rewrite.outcome import Rewriting
+from optimas_lsp.rewrite.prompt import Prompt, build_prompt
+from optimas_lsp.rewrite.prompt_writer import Subject
+from optimas_lsp.rewrite.subsets import parse_subset
+from optimas_lsp.rewrite.task import Notify, Task
+
+CANDIDATES = 12
+"""Candidates of the catalogue that are tried at most: each is another one, no repair of the last."""
+
+
+class FindingError(OptimasError):
+    """The kernel has no such evidence."""
+
+
+@dataclass(frozen=True, eq=False)
+class Course:
+    """A rewrite that is ready to run. ``actions`` must be accepted for ``program.folder`` before ``run``."""
+
+    program: Program
+    task: Task
+    backend: Backend
+    builder: ScratchBuilder | None
+    prover: Prover | None
+
+    @classmethod
+    def of(
+        cls,
+        request: Request,
+        *,
+        open_: Open = open_report,
+        prompt_file: Path | None = None,
+        answer_file: Path | None = None,
+    ) -> Course:
+        """Read the report and get everything ready; nothing is sent or run.
+
+        Raises OptimasError (SourceError, ConfigError, ReportError, KernelChoiceError, BackendError, …) with the reason.
+        """
+        given = None if request.settings is None else Settings.model_validate(request.settings)
+        program = Program.of(request.source, request.folder, settings=given, open_=open_)
+        settings = program.settings.rewrite
+        subject = _narrowed(program.subject(request.profile, request.kernel), request.finding)
+        prompt = build_prompt(
+            subject,
+            subset=parse_subset(request.evidence),
+            max_tokens=settings.prompt_tokens,
+            allow=settings.allow,
+        )
+        catalogue = settings.backend == "catalogue"
+        task = Task.of(
+            subject,
+            prompt,
+            backend=settings.backend,
+            attempts=CANDIDATES if catalogue else settings.attempts,
+            search=catalogue,
+            allow=settings.allow,
+            limits=Limits.of(program.settings.guard),
+        )
+        backend: Backend = (
+            CatalogueBackend(subject, allow=settings.allow, only=request.transformation)
+            if catalogue
+            else make_backend(settings, prompt_file=prompt_file, answer_file=answer_file)
+        )
+        builder = prover = None
+        if request.build:
+            builder = ScratchBuilder.of(program.folder, subject.home.path, subject.profile, settings.allow)
+        if request.build and request.prove:
+            prover = Prover.of(program.folder, subject, make_executor(program.settings.prove, program.folder))
+        return cls(program, task, backend, builder, prover)
+
+    @property
+    def subject(self) -> Subject:
+        """The kernel, its evidence and its source."""
+        return self.task.subject
+
+    @property
+    def prompt(self) -> Prompt:
+        """What is asked."""
+        return self.task.prompt
+
+    @property
+    def actions(self) -> tuple[Action, ...]:
+        """What would leave the machine and what would be run."""
+        actions: list[Action] = []
+        destination = self.backend.destination
+        if destination is not None and destination.backend != "manual":
+            actions.append(
+                Send(
+                    backend=destination.backend,
+                    destination=destination.where,
+                    model=destination.model,
+                    encrypted=destination.encrypted or destination.local,
+                    size=Asked(prompt=self.prompt).size,
+                )
+            )
+        if self.builder is not None and self.builder.commands:
+            actions.append(Run(commands=self.builder.commands, why=self.builder.why))
+        if self.prover is not None and self.prover.commands:
+            actions.append(Run(commands=self.prover.commands, why=self.prover.why))
+        return tuple(actions)
+
+    def dry_run(self) -> Rewriting:
+        """What would be asked, where and with what commands, without doing any of it."""
+        return optimize.dry_run(self.task, self.backend, self.builder)
+
+    async def run(self, notify: Notify = lambda _stage, _words: None) -> Rewriting:
+        """Do it. Cancelling ends every process that was started. Raises OptimasError where no outcome is possible."""
+        started = datetime.now(UTC).replace(microsecond=0).isoformat()
+        proof = None if self.prover is None else replace(self.prover, on_event=_told(notify)).prove
+        rewriting = await optimize.optimize(self.task, self.backend, self.builder, prove=proof, notify=notify)
+        return rewriting.model_copy(update={"started": started})
+
+
+def _told(notify: Notify) -> Callable[[Event], None]:
+    """Progress of the proof, as it comes from a thread, told on this event loop."""
+    loop = asyncio.get_running_loop()
+
+    def tell(event: Event) -> None:
+        count = "" if event.total is None else f" ({event.done} of {event.total})"
+        loop.call_soon_threadsafe(notify, "prove", f"{event.stage}: {event.text}{count}")
+
+    return tell
+
+
+def _narrowed(subject: Subject, finding: str) -> Subject:
+    """The subject with only this piece of evidence and what is about the whole kernel; without a name all of it."""
+    if not finding:
+        return subject
+    kernel: KernelAnalysis = subject.kernel
+    if not any(each.id == finding for each in kernel.evidence):
+        raise FindingError(
+            f"{kernel.base_name} has no finding {finding}",
+            where=subject.source.path,
+            remedy=f"choose of: {', '.join(each.id for each in kernel.evidence) or 'none'}",
+        )
+    kept = tuple(each for each in kernel.evidence if each.id == finding or each.location is None)
+    return replace(subject, kernel=kernel.model_copy(update={"evidence": kept}))
