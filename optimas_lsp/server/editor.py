@@ -17,6 +17,7 @@ from typing import Any
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
+from optimas_lsp.server import names
 from optimas_lsp.server.client import Client
 from optimas_lsp.server.hardening import Encoded, HardenedServer, tokens_of
 from optimas_lsp.server.locations import uri_of
@@ -26,7 +27,6 @@ logger = logging.getLogger(__name__)
 ANSWER_SECONDS = 30.0
 """How long the client may take to answer what is no question to the user."""
 
-HOTSPOTS_CHANGED = "optimas/hotspotsChanged"
 SECTION = "optimas"
 
 _KINDS = {"error": types.MessageType.Error, "warning": types.MessageType.Warning, "info": types.MessageType.Info}
@@ -67,7 +67,7 @@ class Editor:
     def hotspots_changed(self) -> None:
         """Tell a client that lists hot spots that the list would differ now."""
         if self.hotspots:
-            self.server.protocol.notify_encoded(HOTSPOTS_CHANGED, Encoded("{}"))
+            self.server.protocol.notify_encoded(names.HOTSPOTS_CHANGED, Encoded("{}"))
 
     def _refresh(self, kind: str, send: Callable[[], Awaitable[None]]) -> None:
         refresh = self._refreshes.setdefault(kind, _Refresh(send))

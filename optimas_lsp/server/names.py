@@ -1,4 +1,4 @@
-"""The names of our commands, as the client sends them in workspace/executeCommand."""
+"""The names that we and clients agree on: commands of workspace/executeCommand, notifications, kinds of actions."""
 
 from __future__ import annotations
 
@@ -12,3 +12,30 @@ OPEN_REPORT = "optimas.openReport"
 DEBUG = "optimas.debugInformation"
 WHY_MAPPED = "optimas.whyMapped"
 HOTSPOTS = "optimas.hotspots"
+
+OPTIMIZE_KERNEL = "optimas.optimizeKernel"
+OPTIMIZE_FINDING = "optimas.optimizeFinding"
+TRY_TRANSFORMATION = "optimas.tryTransformation"
+EXPLAIN = "optimas.explain"
+SHOW_PROMPT = "optimas.showPrompt"
+PROFILE_KERNEL = "optimas.profileKernel"
+COMPARE = "optimas.compareWithPrevious"
+MARK_KNOWN = "optimas.markKnown"
+UNMARK_KNOWN = "optimas.unmarkKnown"
+
+JOBS = "optimas.jobs"
+CANCEL_JOB = "optimas.cancelJob"
+OUTCOME = "optimas.outcome"
+OPEN_OUTCOME = "optimas.openOutcome"
+APPLY_OUTCOME = "optimas.applyOutcome"
+FORGET_JOB = "optimas.forgetJob"
+
+HOTSPOTS_CHANGED = "optimas/hotspotsChanged"
+JOBS_CHANGED = "optimas/jobsChanged"
+
+REWRITE_KIND = "refactor.rewrite.optimas"
+"""Everything that makes or applies a rewrite."""
+KIND_KERNEL = f"{REWRITE_KIND}.kernel"
+KIND_HOTSPOT = f"{REWRITE_KIND}.hotspot"
+KIND_TRANSFORMATION = f"{REWRITE_KIND}.transformation"
+KIND_APPLY = f"{REWRITE_KIND}.apply"
