@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import os
 from collections.abc import Mapping, Sequence
@@ -13,8 +14,8 @@ from optimas_lsp.errors import OptimasError
 from optimas_lsp.profile.model import Profile
 from optimas_lsp.prove.bundle import snapshot
 from optimas_lsp.prove.runner.process import Finished, Limits, clean_environment, end_descendants, run
-from optimas_lsp.prove.target import parse_target
-from optimas_lsp.rewrite.compile import Command, Compiled, commands_for, compile_candidate
+from optimas_lsp.prove.target import REPORTS, parse_target
+from optimas_lsp.rewrite.compile import Command, Compiled, Copy, commands_for, compile_candidate
 from optimas_lsp.rewrite.cubins import OUTPUT, cubin_command
 from optimas_lsp.rewrite.guard.compiled import COMPILED_RULES, compiled_rules
 from optimas_lsp.rewrite.guard.model import Allowance, RuleVerdict
@@ -30,6 +31,7 @@ class ScratchBuilder:
     profile: Profile
     allow: tuple[Allowance, ...] = ()
     machine_code: Command | None = None
+    exclude: tuple[str, ...] = REPORTS
     _cancelled: bool = False
     _cubin: bytes | None = None
     _original: bytes | None = None
@@ -46,7 +48,8 @@ class ScratchBuilder:
         capability = 10 * major + minor
         planned = commands_for(source, folder, build=build, capability=capability)
         code = cubin_command(planned, source, folder, capability)
-        return cls(folder, planned, limit, profile, allow, code)
+        exclude = REPORTS if target is None else target.exclude
+        return cls(folder, planned, limit, profile, allow, code, exclude)
 
     @property
     def commands(self) -> tuple[tuple[str, ...], ...]:
@@ -58,9 +61,13 @@ class ScratchBuilder:
         """Where the commands come from."""
         return self.planned[0].source if self.planned else ""
 
+    @property
+    def _copy(self) -> Copy:
+        return functools.partial(snapshot, exclude=self.exclude)
+
     def build(self, files: Mapping[str, bytes]) -> Compiled:
         """Build with ``files`` in their places."""
-        return compile_candidate(self.folder, files, self.planned, run=self._run, copy=snapshot)
+        return compile_candidate(self.folder, files, self.planned, run=self._run, copy=self._copy)
 
     def compare(self, files: Mapping[str, bytes]) -> tuple[RuleVerdict, ...]:
         """The rules for after compiling; skipped, with the reason, where there is no machine code to look at."""
@@ -81,7 +88,7 @@ class ScratchBuilder:
     def _machine_code(self, files: Mapping[str, bytes]) -> bytes | None:
         self._cubin = None
         commands = (self.machine_code,) if self.machine_code is not None else ()
-        built = compile_candidate(self.folder, files, commands, run=self._run, copy=snapshot)
+        built = compile_candidate(self.folder, files, commands, run=self._run, copy=self._copy)
         return self._cubin if built.good else None
 
     def cancel(self) -> None:

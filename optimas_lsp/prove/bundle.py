@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import hashlib
 import json
 import os
@@ -13,8 +14,9 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from optimas_lsp.config import FILE_NAME
 from optimas_lsp.errors import OptimasError
-from optimas_lsp.prove.target import Target
+from optimas_lsp.prove.target import REPORTS, Target
 
 SCHEMA = "optimas.job/1"
 LINK_ABOVE_BYTES = 64 << 20
@@ -28,11 +30,12 @@ class BundleError(OptimasError):
     """A proof job cannot be packed."""
 
 
-def snapshot(folder: Path, destination: Path) -> list[str]:
+def snapshot(folder: Path, destination: Path, exclude: Sequence[str] = REPORTS) -> list[str]:
     """Copy the program's folder as version control sees it (else all but build leavings); returns relative paths.
 
-    Tracked and untracked files that are not ignored are taken; links are kept only when they stay inside the folder;
-    files of LINK_ABOVE_BYTES and more are linked. Raises BundleError when a file cannot be read.
+    Tracked and untracked files that are not ignored are taken, but for those that match ``exclude`` (as in
+    ``Target.exclude``) and ``optimas.toml``, which is about the proof; links are kept only when they stay inside the
+    folder; files of LINK_ABOVE_BYTES and more are linked. Raises BundleError when a file cannot be read.
     """
     names = _versioned(folder) or sorted(
         str(p.relative_to(folder))
@@ -41,6 +44,8 @@ def snapshot(folder: Path, destination: Path) -> list[str]:
     )
     taken: list[str] = []
     for name in names:
+        if name == FILE_NAME or excluded(name, exclude):
+            continue
         source, target = folder / name, destination / name
         if source.is_symlink() and not source.resolve().is_relative_to(folder.resolve()):
             continue
@@ -56,6 +61,12 @@ def snapshot(folder: Path, destination: Path) -> list[str]:
             raise BundleError(f"cannot be copied: {error.strerror}", where=source) from None
         taken.append(name)
     return taken
+
+
+def excluded(name: str, patterns: Sequence[str]) -> bool:
+    """Whether the relative path ``name`` matches one of the glob patterns: without a slash they are about its end."""
+    last = name.rpartition("/")[2]
+    return any(fnmatch.fnmatchcase(name if "/" in pattern else last, pattern) for pattern in patterns)
 
 
 def _versioned(folder: Path) -> list[str]:
@@ -86,7 +97,7 @@ def write_runner(destination: Path) -> None:
 def bundle_hash(job: Path, specification: Mapping[str, Any]) -> str:
     """SHA-256 over the specification and every byte and mode of tree, patch, witness and runner.
 
-    It is what a recorded proof is keyed by.
+    A job is what it was packed as when this is its ``hash``. What a record is keyed by is ``prove.key``.
     """
     state = hashlib.sha256(json.dumps(specification, sort_keys=True).encode() + b"\0")
     with zipfile.ZipFile(job / "runner.pyz") as archive:
@@ -121,7 +132,7 @@ def pack(
     if (destination / "tree").exists() or (destination / "patch").exists():
         raise BundleError("there is a job already", where=destination, remedy="give an empty folder")
     destination.mkdir(parents=True, exist_ok=True)
-    taken = set(snapshot(folder, destination / "tree"))
+    taken = set(snapshot(folder, destination / "tree", target.exclude))
     if not taken:
         raise BundleError("there is no file to build a program from", where=folder, remedy="check the folder")
     for name, data in patch.items():
@@ -135,9 +146,11 @@ def pack(
     for name in ("witness.cpp", "digest.cu"):
         (destination / "witness" / name).write_bytes((witness / name).read_bytes())
     write_runner(destination / "runner.pyz")
+    first = next(iter(target.inputs))  # said now: job.json does not keep their order
+    chosen = {"time_input": target.time_input or first, "sanitize_input": target.sanitize_input or first}
     specification: dict[str, Any] = {
         "schema": SCHEMA,
-        "target": target.model_dump(mode="json", exclude={"kernels"}),
+        "target": {**target.model_dump(mode="json", exclude={"kernels"}), **chosen},
         "files": sorted(patch),
         "kernels": list(kernels),
         "static": dict(static),

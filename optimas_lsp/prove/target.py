@@ -29,6 +29,8 @@ def _inside(text: str) -> str:
 
 
 Command = Annotated[tuple[str, ...], Field(min_length=1)]
+REPORTS = ("*.ncu-rep", "*.ncu-repz", "*.optimas.json", "*.optimas.json.zst")
+"""Glob patterns of profile reports: they lie beside a program and are no part of it."""
 
 
 class Tolerance(Frozen):
@@ -43,7 +45,8 @@ class Target(Frozen):
 
     Commands are argument lists, run in the folder of ``optimas.toml``. ``inputs`` maps a name to the command that
     runs the program on it. ``outputs`` are ``"stdout"`` and glob patterns of files the program writes. ``ignore`` are
-    regular expressions of output lines that may differ (times). Limits are seconds.
+    regular expressions of output lines that may differ (times). Limits are seconds. ``exclude`` are glob patterns of
+    files that are no part of the program: one without a slash is held against names, else against the whole path.
     """
 
     build: tuple[Command, ...] = ()
@@ -56,6 +59,7 @@ class Target(Frozen):
     time_input: str | None = None
     sanitize_input: str | None = None
     tolerance: Tolerance | None = None
+    exclude: tuple[Annotated[str, AfterValidator(_inside)], ...] = REPORTS
     kernels: tuple[str, ...] = ()
 
 

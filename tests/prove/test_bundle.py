@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from pathlib import Path
 
@@ -81,6 +82,16 @@ def test_a_candidate_changes_only_files_of_the_program(tmp_path: Path, name: str
     with pytest.raises(BundleError, match="not part of the program"):
         _pack(folder, tmp_path / "job", {name: b"bad"})
     assert (tmp_path / "outside.cu").read_text() == "mine\n"
+
+
+def test_the_first_input_is_timed_and_sanitized_unless_others_are_named(tmp_path: Path) -> None:
+    folder = _program(tmp_path / "p", git=False)
+    inputs = {"small": ["./a", "1"], "default": ["./a", "2"]}
+    for number, (more, timed) in enumerate([({}, "small"), ({"time_input": "default"}, "default")]):
+        target = parse_target({"inputs": inputs, **more}, where="test")
+        pack(folder, target, {}, tmp_path / str(number), kernels=[], static={"status": "pass", "sentence": "."})
+        packed = json.loads((tmp_path / str(number) / "job.json").read_text())["target"]
+        assert (packed["time_input"], packed["sanitize_input"]) == (timed, "small")
 
 
 def test_a_job_is_not_packed_over_another(tmp_path: Path) -> None:

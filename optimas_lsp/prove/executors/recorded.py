@@ -1,4 +1,4 @@
-"""Results that were recorded for exactly this job, labelled with their machine and date; otherwise nothing."""
+"""Results that were recorded for exactly this change of exactly this program, labelled with machine, date and how."""
 
 from __future__ import annotations
 
@@ -6,71 +6,134 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
+
+from pydantic import ValidationError
 
 from optimas_lsp.errors import OptimasError
 from optimas_lsp.prove.bundle import bundle_hash
-from optimas_lsp.prove.executors.outcome import Event, ExecutorError, Outcome, Running, parse_outcome
+from optimas_lsp.prove.executors.outcome import Event, ExecutorError, GateOutcome, Outcome, Running, parse_outcome
+from optimas_lsp.prove.key import How, differences, how_of, key_of
+from optimas_lsp.prove.runner.__main__ import REQUIRED
 
-SCHEMA = "optimas.record/1"
+SCHEMA = "optimas.record/2"
+OUTCOMES = "outcomes.json"
+"""A list of results beside the program they are about, as the samples have it."""
+
+OUTCOME_SCHEMA = "optimas.recorded-outcome/1"
 
 
 class NotRecordedError(OptimasError):
     """There is no result for exactly this job."""
 
 
-def hash_of(job: Path) -> str:
-    """The job's hash, computed from its content; raises ExecutorError when it is not the one it was packed with."""
+@dataclass(frozen=True)
+class Record:
+    """One recorded result and where it stands; ``day`` is its date, ISO 8601."""
+
+    where: Path
+    how: How
+    result: dict[str, Any]
+    day: str
+
+
+def specification_of(job: Path) -> dict[str, Any]:
+    """What job.json says, without its hash; raises ExecutorError when the job is not as it was packed."""
     specification: dict[str, Any] = json.loads((job / "job.json").read_text("utf-8"))
     packed = specification.pop("hash", None)
-    found = bundle_hash(job, specification)
-    if found != packed:
+    if bundle_hash(job, specification) != packed:
         raise ExecutorError("the job was changed after it was packed", where=job, remedy="pack it again")
-    return found
+    return specification
 
 
 def record(job: Path, records: Path) -> Path:
     """Keep the finished result of ``job`` in the folder ``records``; returns the file. Raises ExecutorError."""
-    digest = hash_of(job)
+    specification = specification_of(job)
     result: dict[str, Any] = json.loads((job / "result.json").read_text("utf-8"))
-    if result.get("job") != digest or not result.get("verdict") or not result.get("finished"):
+    packed: dict[str, Any] = json.loads((job / "job.json").read_text("utf-8"))
+    if result.get("job") != packed["hash"] or not result.get("verdict") or not result.get("finished"):
         raise ExecutorError("there is no finished result of this job", where=job, remedy="prove it first")
     result.pop("seal", None)
+    key, how = key_of(job, specification), how_of(job, specification)
     records.mkdir(parents=True, exist_ok=True)
-    place = records / f"{digest}.json"
-    place.write_text(
-        json.dumps({"schema": SCHEMA, "hash": digest, "result": result}, indent=1, sort_keys=True), "utf-8"
-    )
+    place = records / f"{key}.json"
+    entry = {"schema": SCHEMA, "key": key, "how": how.model_dump(mode="json"), "result": result}
+    place.write_text(json.dumps(entry, indent=1, sort_keys=True), "utf-8")
     return place
 
 
 @dataclass(frozen=True)
 class Recorded:
-    """A folder of recorded results."""
+    """A folder of recorded results: files that ``record`` wrote, and ``outcomes.json`` there or one folder below."""
 
     records: Path
 
     def submit(self, job: Path) -> Running:
-        """The recorded run; raises NotRecordedError when there is none for this very job."""
-        digest = hash_of(job)
-        place = self.records / f"{digest}.json"
-        try:
-            entry: dict[str, Any] = json.loads(place.read_text("utf-8"))
-        except FileNotFoundError:
+        """The recorded run, the latest where there are several; raises NotRecordedError when there is none."""
+        specification = specification_of(job)
+        key, now = key_of(job, specification), how_of(job, specification)
+        found = [*self._own(key), *self._outcomes(key)]
+        if not found:
             raise NotRecordedError(
-                f"no result was recorded for this job ({digest[:12]})",
+                f"no result was recorded for this job ({key[:12]})",
                 where=self.records,
                 remedy="prove it on a machine with a GPU",
-            ) from None
-        except ValueError:
-            raise ExecutorError("this is no recorded result", where=place) from None
-        result: dict[str, Any] = entry.get("result") or {}
-        if entry.get("schema") != SCHEMA or entry.get("hash") != digest or result.get("job") != digest:
-            raise ExecutorError("this is no recorded result of this job", where=place)
-        machine: dict[str, Any] = result.get("machine") or {}
-        gpu: dict[str, Any] = machine.get("gpu") or {}
-        label = f"recorded on {gpu.get('name', 'a machine without a GPU')}, {str(result.get('finished'))[:10]}"
-        return RecordedRun(parse_outcome(result, where=place, recorded=label))
+            )
+        latest = max(found, key=lambda each: (each.day, each.result.get("verdict") != "proven"))
+        return RecordedRun(_outcome(latest, specification, differences(latest.how, now)))
+
+    def _own(self, key: str) -> Iterator[Record]:
+        place = self.records / f"{key}.json"
+        if place.is_file():
+            entry = _read(place)
+            result: dict[str, Any] = entry.get("result") or {}
+            if entry.get("schema") != SCHEMA or entry.get("key") != key:
+                raise ExecutorError("this is no recorded result of this job", where=place)
+            yield Record(place, _how(entry, place), result, str(result.get("finished")))
+
+    def _outcomes(self, key: str) -> Iterator[Record]:
+        for place in sorted([*self.records.glob(OUTCOMES), *self.records.glob(f"*/{OUTCOMES}")]):
+            for entry in cast("list[dict[str, Any]]", _read(place).get("outcomes") or []):
+                if entry.get("key") == key and entry.get("schema") == OUTCOME_SCHEMA:
+                    result = {**entry, "job": entry.get("bundle")}
+                    yield Record(place, _how(entry, place), result, str(entry.get("date")))
+
+
+def _read(place: Path) -> dict[str, Any]:
+    try:
+        entry: object = json.loads(place.read_text("utf-8"))
+    except (OSError, ValueError):
+        raise ExecutorError("this is no recorded result", where=place) from None
+    if not isinstance(entry, dict):
+        raise ExecutorError("this is no recorded result", where=place)
+    return cast("dict[str, Any]", entry)
+
+
+def _how(entry: dict[str, Any], place: Path) -> How:
+    try:
+        return How.model_validate(entry.get("how"))
+    except ValidationError:
+        raise ExecutorError("this record does not say how the proof was made", where=place) from None
+
+
+def _outcome(found: Record, specification: dict[str, Any], other: tuple[str, ...]) -> Outcome:
+    """The recorded outcome under today's guardrails: a change that they refuse is rejected whatever was recorded."""
+    machine: dict[str, Any] = found.result.get("machine") or {}
+    gpu: dict[str, Any] = machine.get("gpu") or {}
+    label = f"recorded on {gpu.get('name', 'a machine without a GPU')}, {found.day[:10]}"
+    label = ", ".join([label, *other])
+    outcome = parse_outcome(found.result, where=found.where, recorded=label)
+    static = GateOutcome(name="static", **specification["static"])
+    if static.status == "fail":
+        return outcome.model_copy(update={"verdict": "rejected", "gates": (static,), "timing": None})
+    gates = (static, *(gate for gate in outcome.gates if gate.name != "static"))
+    required = set(specification.get("required") or REQUIRED)
+    open_ = sorted(required - {gate.name for gate in gates if gate.status == "pass"})
+    verdict = "not proven" if outcome.verdict == "proven" and open_ else outcome.verdict
+    unchecked = [f"this result was recorded {each}" for each in other]
+    return outcome.model_copy(
+        update={"verdict": verdict, "gates": gates, "not_checked": (*outcome.not_checked, *unchecked)}
+    )
 
 
 @dataclass(frozen=True)

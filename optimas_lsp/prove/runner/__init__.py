@@ -4,4 +4,4 @@
 ``JOB/job.json``, writes ``JOB/result.json`` and ``JOB/events.jsonl`` as it goes, and resumes where it was stopped.
 """
 
-VERSION = "1"
+VERSION = "2"

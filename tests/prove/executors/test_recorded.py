@@ -1,0 +1,160 @@
+"""What was proven on a GPU is found again by what was proven, and says where, when and how that was done."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from optimas_lsp.cli.app import app
+from optimas_lsp.cli.proving import Prover
+from optimas_lsp.cli.rewriting import Program
+from optimas_lsp.prove.executors.outcome import ExecutorError
+from optimas_lsp.prove.executors.recorded import OUTCOMES, NotRecordedError, Recorded, record
+from optimas_lsp.prove.key import How, differences
+from optimas_lsp.prove.target import read_target
+from optimas_lsp.rewrite.backends.embedded import CatalogueBackend
+from optimas_lsp.rewrite.backends.model import Request
+from optimas_lsp.rewrite.candidate import Candidate
+from optimas_lsp.rewrite.guard.model import Verdict
+from optimas_lsp.rewrite.prompt import build_prompt
+from optimas_lsp.rewrite.proposal import Proposal
+
+SAMPLES = Path(__file__).parents[3] / "samples"
+EARLIER = "recorded on NVIDIA H200, 2026-12-01, by an earlier version of the proof, with other settings: "
+ENTRIES = [
+    pytest.param(place.parent.name, number, id=f"{place.parent.name}-{number}")
+    for place in sorted(SAMPLES.glob(f"*/{OUTCOMES}"))
+    for number in range(len(json.loads(place.read_text("utf-8"))["outcomes"]))
+]
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPTIMAS_CACHE_DIR", str(tmp_path_factory.getbasetemp() / "recorded-cache"))
+
+
+def test_what_the_catalogue_proposes_today_for_a_sample_was_proven_on_a_gpu(tmp_path: Path) -> None:
+    folder = SAMPLES / "adjacent"
+    source = folder / "adjacent.cu"
+    subject = Program.of(source).subject(folder / "profile.ncu-repz", "")
+    prompt = build_prompt(subject)
+    reply = asyncio.run(CatalogueBackend(subject).ask(Request(prompt=prompt)))
+    assert isinstance(reply.outcome, Proposal)
+    candidate = Candidate.of(source.read_bytes(), reply.outcome, path=source)
+    prover = Prover(folder, subject, read_target(folder / "optimas.toml"), Recorded(SAMPLES))
+    proof = asyncio.run(prover.prove(candidate, Verdict(accepted=True, rules=())))
+    assert proof.state == "proven"
+    assert "3.916 times shorter (95 % interval 3.911 to 3.922, 5 pairs)" in proof.sentence
+    assert proof.details["recorded"].startswith(EARLIER)
+    assert "timing.min_pairs 5 instead of 7" in proof.details["recorded"]
+    assert "this result was recorded by an earlier version of the proof" in proof.details["not_checked"]
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(("sample", "number"), ENTRIES)
+def test_a_recorded_proposal_finds_its_record(sample: str, number: int, tmp_path: Path) -> None:
+    entry: dict[str, Any] = json.loads((SAMPLES / sample / OUTCOMES).read_text("utf-8"))["outcomes"][number]
+    if entry["file"].endswith(".cuh"):
+        pytest.skip("prove takes the file that defines the kernel, this proposal changes a header it uses")
+    (tmp_path / "proposal.json").write_text(json.dumps(entry["proposal"]), "utf-8")
+    report = next(SAMPLES.glob(f"{sample}/profile.ncu-rep*"))
+    command = ["prove", str(SAMPLES / sample / entry["file"]), "--proposal", str(tmp_path / "proposal.json")]
+    command += ["--profile", str(report), "--executor", "recorded", "--records", str(SAMPLES), "--format", "json"]
+    result = CliRunner().invoke(app, command)
+    proof = json.loads(result.stdout)
+    assert (proof["verdict"], proof["job"]) == (entry["verdict"], entry["bundle"])
+    assert proof["recorded"].startswith(EARLIER)
+    assert result.exit_code == (0 if entry["verdict"] == "proven" else 1)
+
+
+def test_the_samples_records_say_how_they_were_checked_against_their_jobs() -> None:
+    for place in SAMPLES.glob(f"*/{OUTCOMES}"):
+        for entry in json.loads(place.read_text("utf-8"))["outcomes"]:
+            assert len(entry["key"]) == 64
+            assert How.model_validate(entry["how"]).version == "1"
+            assert "gives the same bundle hash" in entry["verified"]
+
+
+def test_a_result_without_a_gate_that_is_required_now_is_not_proven(packed: Any, tmp_path: Path) -> None:
+    job = packed()
+    job.run()
+    place = record(job.folder, tmp_path / "records")
+    _forge(place, verdict="proven")
+    outcome = Recorded(tmp_path / "records").submit(job.folder).collect()
+    assert outcome.verdict == "not proven"
+
+
+def test_guardrails_of_today_refuse_whatever_was_recorded(packed: Any, tmp_path: Path) -> None:
+    job = packed()
+    job.run()
+    record(job.folder, tmp_path / "records")
+    _static(job.folder, "fail", "process-call: it calls system")
+    outcome = Recorded(tmp_path / "records").submit(job.folder).collect()
+    assert outcome.verdict == "rejected"
+    assert [(gate.name, gate.status) for gate in outcome.gates] == [("static", "fail")]
+
+
+def test_the_latest_of_several_results_counts(packed: Any, tmp_path: Path) -> None:
+    job = packed()
+    job.run()
+    entry = json.loads(record(job.folder, tmp_path / "records").read_text("utf-8"))
+    older = {**entry["result"], "schema": "optimas.recorded-outcome/1", "date": "2020-02-02", "bundle": "0"}
+    older |= {"key": entry["key"], "how": entry["how"], "verdict": "rejected"}
+    (tmp_path / "records" / OUTCOMES).write_text(json.dumps({"outcomes": [older]}), "utf-8")
+    outcome = Recorded(tmp_path / "records").submit(job.folder).collect()
+    assert outcome.verdict == "not proven"
+    assert outcome.recorded is not None
+    assert not outcome.recorded.startswith("recorded on a machine without a GPU, 2020")
+
+
+@pytest.mark.parametrize("text", ["no JSON", "[]", '{"schema": "optimas.record/1"}'])
+def test_a_file_that_is_no_record_is_named(packed: Any, tmp_path: Path, text: str) -> None:
+    job = packed()
+    job.run()
+    place = record(job.folder, tmp_path / "records")
+    place.write_text(text, "utf-8")
+    with pytest.raises(ExecutorError, match="no recorded result") as failure:
+        Recorded(tmp_path / "records").submit(job.folder)
+    assert failure.value.where == str(place)
+
+
+def test_another_change_of_the_same_program_was_not_recorded(packed: Any, tmp_path: Path) -> None:
+    job = packed()
+    job.run()
+    record(job.folder, tmp_path / "records")
+    job.folder.rename(tmp_path / "before")
+    other = packed(candidate="int main(void) { return 0; }\n")
+    with pytest.raises(NotRecordedError):
+        Recorded(tmp_path / "records").submit(other.folder)
+
+
+def test_what_was_different_is_said_with_both_values() -> None:
+    now = How(version="2", runner="b", witness="w", settings={"time_input": "small", "ceiling": 2.0})
+    before = How(version="1", runner="a", witness="w", settings={"time_input": "default", "ceiling": 2.0})
+    said = ("by an earlier version of the proof", "with other settings: time_input default instead of small")
+    assert differences(before, now) == said
+    assert differences(now, now) == ()
+    assert differences(now.model_copy(update={"witness": "v"}), now) == ("by another version of the proof",)
+
+
+def _forge(place: Path, **changes: object) -> None:
+    entry = json.loads(place.read_text("utf-8"))
+    entry["result"] |= changes
+    place.write_text(json.dumps(entry), "utf-8")
+
+
+def _static(job: Path, status: str, sentence: str) -> None:
+    """Pack the same job with another static verdict."""
+    from optimas_lsp.prove.bundle import bundle_hash
+
+    place = job / "job.json"
+    specification = json.loads(place.read_text("utf-8"))
+    specification.pop("hash")
+    specification["static"] = {"status": status, "sentence": sentence}
+    specification["hash"] = bundle_hash(job, specification)
+    place.write_text(json.dumps(specification), "utf-8")
