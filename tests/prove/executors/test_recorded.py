@@ -11,11 +11,11 @@ import pytest
 from typer.testing import CliRunner
 
 from optimas_lsp.cli.app import app
-from optimas_lsp.cli.proving import Prover
-from optimas_lsp.cli.rewriting import Program
+from optimas_lsp.course.program import Program
 from optimas_lsp.prove.executors.outcome import ExecutorError
 from optimas_lsp.prove.executors.recorded import OUTCOMES, NotRecordedError, Recorded, record
 from optimas_lsp.prove.key import How, differences
+from optimas_lsp.prove.proving import Prover
 from optimas_lsp.prove.target import read_target
 from optimas_lsp.rewrite.backends.embedded import CatalogueBackend
 from optimas_lsp.rewrite.backends.model import Request
