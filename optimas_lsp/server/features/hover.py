@@ -57,11 +57,17 @@ def _line(markup: Markup, heat: Heat, findings: list[Finding], *, alone: bool) -
     line, kernel = heat.heat, heat.kernel
     share = f"{100 * line.share:.1f} ± {100 * line.margin:.1f} %"
     of = f"of {markup.code(kernel.base_name)}'s {kernel.samples.total:,} samples"
-    yield f"{markup.strong(share)} {of}" + ("" if alone else f" · {markup.escape(wording.kernel_line(kernel))}")
-    yield wording.reason_table(markup, line)
     mine = [each for each in findings if each.kernel.mangled == kernel.mangled]
-    for finding in mine:
+    # A line that others wait for matters for their samples, which are more than its own: that comes first.
+    causing = [each for each in mine if each.evidence.source == "bl" and each.evidence.share > line.share]
+    for finding in causing:
         yield from _finding(markup, finding)
+    own = "on this line itself: " if causing else ""
+    yield f"{own}{markup.strong(share)} {of}" + ("" if alone else f" · {markup.escape(wording.kernel_line(kernel))}")
+    yield wording.reason_table(markup, line)
+    for finding in mine:
+        if finding not in causing:
+            yield from _finding(markup, finding)
     if line.location != line.shown and line.shown is not None:
         place = f"{line.location.file}:{line.location.line}"
         yield f"Measured in {markup.code(place)}, inlined from this line."

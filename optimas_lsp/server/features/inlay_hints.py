@@ -47,13 +47,25 @@ def inlay_hints(snapshot: Snapshot, params: types.InlayHintParams) -> Encoded:
 
 def _labels(index: FileIndex) -> dict[Heat, str]:
     """The label of every heat as JSON."""
-    return {heat: json.dumps(label(heat.heat)) for heat in index.heats}
+    causing: dict[tuple[str, int], float] = {}
+    for finding in index.findings:
+        evidence = finding.evidence
+        if evidence.source == "bl":
+            place = (finding.kernel.mangled, finding.line)
+            causing[place] = max(evidence.share, causing.get(place, 0.0))
+    return {
+        heat: json.dumps(label(heat.heat, causing.get((heat.kernel.mangled, heat.line), 0.0))) for heat in index.heats
+    }
 
 
-def label(heat: LineHeat) -> str:
-    """A bar, the share of the kernel's samples and the reason most warps wait for."""
+def label(heat: LineHeat, causing: float = 0.0) -> str:
+    """A bar, the share of the kernel's samples and the reason most warps wait for.
+
+    ``causing`` is the share of samples that wait elsewhere because of this line; told where that is more.
+    """
     from optimas_lsp.insight.stalls import is_stall
 
     main = next((each.reason for each in heat.reasons if is_stall(each.reason)), None)
     reason = f" {wording.one_line(main)}" if main else ""
-    return f"{wording.bar(heat.share, 5)} {wording.short_percent(heat.share)}{reason}"
+    own = f"{wording.bar(heat.share, 5)} {wording.short_percent(heat.share)}{reason}"
+    return f"{own} · makes {wording.short_percent(causing)} wait" if causing > heat.share else own
