@@ -13,7 +13,25 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from optimas_lsp.cli import output as output_file
-from optimas_lsp.cli.options import EvidenceList, Folder, Format, KernelPattern, Output, Report, SourceFile, TextOrJson
+from optimas_lsp.cli.options import (
+    EvidenceList,
+    Folder,
+    Format,
+    KernelPattern,
+    Output,
+    ProofPlace,
+    RecordsFolder,
+    Report,
+    SlurmAccount,
+    SlurmGpus,
+    SlurmPartition,
+    SlurmTime,
+    SourceFile,
+    SshHost,
+    SshOptions,
+    TextOrJson,
+    proof_settings,
+)
 
 if TYPE_CHECKING:
     from optimas_lsp.rewrite.guard.model import RuleVerdict
@@ -53,7 +71,7 @@ def optimize(
     build: Annotated[
         bool, typer.Option("--build/--no-build", help="Build the candidate; otherwise only judge it.")
     ] = True,
-    prove: Annotated[bool, typer.Option("--prove/--no-prove", help="Prove the candidate where there is a GPU.")] = True,
+    prove: Annotated[bool, typer.Option("--prove/--no-prove", help="Prove the candidate, if that is possible.")] = True,
     accept: Annotated[
         bool, typer.Option("--accept", help="Accept for this folder what would be sent and run (optimas consent).")
     ] = False,
@@ -64,6 +82,14 @@ def optimize(
         Path | None, typer.Option("--answer-file", metavar="FILE", help="Backend manual: take the answer from here.")
     ] = None,
     folder: Folder = None,
+    executor: ProofPlace = None,
+    host: SshHost = None,
+    ssh_option: SshOptions = None,
+    partition: SlurmPartition = None,
+    account: SlurmAccount = None,
+    gpus: SlurmGpus = None,
+    time: SlurmTime = None,
+    records: RecordsFolder = None,
     keep: Annotated[
         Path | None,
         typer.Option("--keep", metavar="DIR", help="Where to keep what a person has to look at."),
@@ -87,12 +113,23 @@ def optimize(
     settings = Program.of(source, folder).settings
     changed = {"backend": backend.value if backend else None, "model": model or None}
     rewrite = settings.rewrite.model_copy(update={key: each for key, each in changed.items() if each})
+    proving = proof_settings(
+        settings.prove,
+        executor,
+        host=host,
+        ssh_option=ssh_option,
+        partition=partition,
+        account=account,
+        gpus=gpus,
+        time=time,
+        records=records,
+    )
     request = Request(
         source=source.absolute(),
         profile=profile.absolute(),
         folder=None if folder is None else folder.absolute(),
         kernel=kernel,
-        settings=settings.model_copy(update={"rewrite": rewrite}).model_dump(),
+        settings=settings.model_copy(update={"rewrite": rewrite, "prove": proving}).model_dump(),
         evidence=evidence,
         transformation=transformation,
         build=build,

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from enum import Enum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from optimas_lsp.errors import ConfigError
+
+if TYPE_CHECKING:
+    from optimas_lsp.config import Prove
 
 
 class Format(Enum):
@@ -14,6 +19,15 @@ class Format(Enum):
 
     text = "text"
     json = "json"
+
+
+class Place(Enum):
+    """Where a proof runs."""
+
+    local = "local"
+    ssh = "ssh"
+    slurm = "slurm"
+    recorded = "recorded"
 
 
 SourceFile = Annotated[
@@ -45,3 +59,49 @@ Sources = Annotated[
 ]
 TextOrJson = Annotated[Format, typer.Option("--format", help="Text for people, JSON for programs.")]
 Output = Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write to this file instead.")]
+
+ProofPlace = Annotated[
+    Place | None, typer.Option("--executor", help="Where the proof runs; without it the setting prove.executor.")
+]
+SshHost = Annotated[str | None, typer.Option("--host", metavar="HOST", help="ssh: the host, as ssh knows it.")]
+SshOptions = Annotated[
+    list[str] | None, typer.Option("--ssh-option", metavar="WORD", help="ssh: passed on; may be repeated.")
+]
+SlurmPartition = Annotated[str | None, typer.Option("--partition", metavar="NAME", help="slurm: the partition.")]
+SlurmAccount = Annotated[str | None, typer.Option("--account", metavar="NAME", help="slurm: the account.")]
+SlurmGpus = Annotated[str | None, typer.Option("--gpus", metavar="GRES", help="slurm: what --gres asks for.")]
+SlurmTime = Annotated[str | None, typer.Option("--time", metavar="TIME", help="slurm: the job's time limit.")]
+RecordsFolder = Annotated[
+    Path | None, typer.Option("--records", metavar="DIR", help="recorded: the folder of recorded results.")
+]
+
+
+def proof_settings(
+    settings: Prove,
+    place: Place | None,
+    *,
+    host: str | None,
+    ssh_option: list[str] | None,
+    partition: str | None,
+    account: str | None,
+    gpus: str | None,
+    time: str | None,
+    records: Path | None,
+) -> Prove:
+    """The settings with what the command line says instead; raises ConfigError for a place that lacks its address."""
+    given: dict[str, object] = {
+        "executor": None if place is None else place.value,
+        "host": host,
+        "ssh_options": None if ssh_option is None else tuple(ssh_option),
+        "partition": partition,
+        "account": account,
+        "gpus": gpus,
+        "time": time,
+        "records": None if records is None else str(records.absolute()),
+    }
+    chosen = settings.model_copy(update={key: value for key, value in given.items() if value is not None})
+    if place is Place.ssh and not chosen.host:
+        raise ConfigError("--executor ssh needs a host", remedy="add --host NAME, as ssh knows it")
+    if place is Place.recorded and not chosen.records:
+        raise ConfigError("--executor recorded needs the results", remedy="add --records DIR")
+    return chosen

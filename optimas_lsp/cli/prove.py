@@ -6,7 +6,6 @@ import signal
 import sys
 import tempfile
 from contextlib import contextmanager
-from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,27 +13,36 @@ import typer
 
 from optimas_lsp.cli import output as output_file
 from optimas_lsp.cli.failures import say
-from optimas_lsp.cli.options import Allowed, Format, KernelPattern, Output, ProposalFile, Report, SourceFile, TextOrJson
+from optimas_lsp.cli.options import (
+    Allowed,
+    Format,
+    KernelPattern,
+    Output,
+    ProofPlace,
+    ProposalFile,
+    RecordsFolder,
+    Report,
+    SlurmAccount,
+    SlurmGpus,
+    SlurmPartition,
+    SlurmTime,
+    SourceFile,
+    SshHost,
+    SshOptions,
+    TextOrJson,
+    proof_settings,
+)
 from optimas_lsp.errors import ConfigError, SourceError
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from optimas_lsp.cli.rewriting import Program
+    from optimas_lsp.cli.rewriting import Program as Reading
     from optimas_lsp.prove.executors.outcome import Executor, Outcome
     from optimas_lsp.prove.target import Target
     from optimas_lsp.rewrite.proposal import Proposal
 
 NOT_PROVEN = 1
-
-
-class Place(Enum):
-    """Where the proof runs."""
-
-    local = "local"
-    ssh = "ssh"
-    slurm = "slurm"
-    recorded = "recorded"
 
 
 def prove(
@@ -44,24 +52,20 @@ def prove(
     profile: Report,
     kernel: KernelPattern = "",
     allow: Allowed = None,
-    executor: Annotated[Place, typer.Option("--executor", help="Where the proof runs.")] = Place.local,
+    executor: ProofPlace = None,
     inputs: Annotated[
         str, typer.Option("--inputs", metavar="NAME", help="One input of the table target.inputs, or all.")
     ] = "all",
     job: Annotated[
         Path | None, typer.Option("--job", metavar="DIR", help="Keep the job, its logs and its results here.")
     ] = None,
-    host: Annotated[str, typer.Option("--host", metavar="HOST", help="ssh: the host, as ssh knows it.")] = "",
-    ssh_option: Annotated[
-        list[str] | None, typer.Option("--ssh-option", metavar="WORD", help="ssh: passed on; may be repeated.")
-    ] = None,
-    partition: Annotated[str, typer.Option("--partition", metavar="NAME", help="slurm: the partition.")] = "",
-    account: Annotated[str, typer.Option("--account", metavar="NAME", help="slurm: the account.")] = "",
-    gpus: Annotated[str, typer.Option("--gpus", metavar="GRES", help="slurm: what --gres asks for.")] = "gpu:1",
-    time: Annotated[str, typer.Option("--time", metavar="TIME", help="slurm: the job's time limit.")] = "00:30:00",
-    records: Annotated[
-        Path | None, typer.Option("--records", metavar="DIR", help="recorded: the folder of recorded results.")
-    ] = None,
+    host: SshHost = None,
+    ssh_option: SshOptions = None,
+    partition: SlurmPartition = None,
+    account: SlurmAccount = None,
+    gpus: SlurmGpus = None,
+    time: SlurmTime = None,
+    records: RecordsFolder = None,
     format_: TextOrJson = Format.text,
     output: Output = None,
 ) -> None:
@@ -72,14 +76,26 @@ def prove(
     """
     from optimas_lsp.cli.guard import judge
     from optimas_lsp.config import FILE_NAME
+    from optimas_lsp.course import Program
     from optimas_lsp.prove.bundle import pack
+    from optimas_lsp.prove.executors.making import make_executor
     from optimas_lsp.prove.report import Proof, as_text, conclusion
     from optimas_lsp.prove.target import read_target
     from optimas_lsp.rewrite.candidate import Candidate
 
     if output is not None:
         output_file.check(output, [source, proposal, profile])
-    place = _executor(executor, host, tuple(ssh_option or ()), (partition, account, gpus, time), records)
+    settings = proof_settings(
+        Program.of(source).settings.prove,
+        executor,
+        host=host,
+        ssh_option=ssh_option,
+        partition=partition,
+        account=account,
+        gpus=gpus,
+        time=time,
+        records=records,
+    )
     program, proposed, verdict = judge(source, proposal, profile=profile, kernel=kernel, allow=allow)
     toml = program.folder / FILE_NAME
     if not toml.is_file():
@@ -103,12 +119,12 @@ def prove(
     with _folder(job) as folder:
         edited = data if candidate is None else candidate.edited
         pack(program.folder, target, {name: edited}, folder, kernels=kernels, static=static, ceiling_speedup=ceiling)
-        outcome = _run(place, folder)
+        outcome = _run(make_executor(settings, program.folder), folder)
     left_out = sorted(set(whole.inputs) - set(target.inputs))
     open_ = (*outcome.not_checked, *([f"inputs left out: {', '.join(left_out)}"] if left_out else []))
     proof = Proof(
         source=name,
-        executor=executor.value,
+        executor=settings.executor,
         verdict=outcome.verdict or "cancelled",
         sentence=conclusion(outcome),
         gates=outcome.gates,
@@ -125,30 +141,6 @@ def prove(
         raise typer.Exit(NOT_PROVEN)
 
 
-def _executor(
-    place: Place, host: str, options: tuple[str, ...], slurm: tuple[str, str, str, str], records: Path | None
-) -> Executor:
-    if place is Place.ssh:
-        from optimas_lsp.prove.executors.ssh import Ssh
-
-        if not host:
-            raise ConfigError("--executor ssh needs a host", remedy="add --host NAME, as ssh knows it")
-        return Ssh(host, options)
-    if place is Place.slurm:
-        from optimas_lsp.prove.executors.slurm import Slurm
-
-        return Slurm(*slurm)
-    if place is Place.recorded:
-        from optimas_lsp.prove.executors.recorded import Recorded
-
-        if records is None:
-            raise ConfigError("--executor recorded needs the results", remedy="add --records DIR")
-        return Recorded(records)
-    from optimas_lsp.prove.executors.local import Local
-
-    return Local()
-
-
 def _restricted(target: Target, name: str) -> Target:
     if name == "all":
         return target
@@ -160,7 +152,7 @@ def _restricted(target: Target, name: str) -> Target:
     return target.model_copy(update=only)
 
 
-def _kernels(program: Program, report: Path, pattern: str, proposal: Proposal) -> tuple[list[str], float | None]:
+def _kernels(program: Reading, report: Path, pattern: str, proposal: Proposal) -> tuple[list[str], float | None]:
     """Mangled names of the report's kernels that the proposal changes, and the most that they may gain, if known."""
     from dataclasses import replace
 

@@ -30,7 +30,12 @@ class Proof(Frozen):
 
 
 def conclusion(outcome: Outcome) -> str:
-    """The one sentence that a proof comes down to."""
+    """The one sentence that a proof comes down to; a recorded one ends with where, when and how it was made."""
+    said = _concluded(outcome)
+    return f"{said} ({outcome.recorded})" if outcome.recorded else said
+
+
+def _concluded(outcome: Outcome) -> str:
     if outcome.verdict is None:
         return "cancelled"
     failed = next((gate for gate in outcome.gates if gate.status == "fail"), None)
@@ -51,6 +56,4 @@ def as_text(proof: Proof) -> str:
     """Every gate with its sentence, what was not checked, and the conclusion last."""
     lines = [f"{gate.status:8} {gate.name}: {gate.sentence}" for gate in proof.gates]
     lines += [f"{'open':8} {sentence}" for sentence in proof.not_checked]
-    if proof.recorded:
-        lines.append(proof.recorded)
     return "\n".join([*lines, proof.sentence]) + "\n"

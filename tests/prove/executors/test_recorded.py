@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,19 @@ def test_what_the_catalogue_proposes_today_for_a_sample_was_proven_on_a_gpu(tmp_
     assert proof.details["recorded"].startswith(EARLIER)
     assert "timing.min_pairs 5 instead of 7" in proof.details["recorded"]
     assert "this result was recorded by an earlier version of the proof" in proof.details["not_checked"]
+
+
+@pytest.mark.skipif(shutil.which("nvcc") is None, reason="builds the candidate before asking for its record")
+def test_optimize_serves_what_was_recorded_and_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("OPTIMAS_STATE_DIR", str(tmp_path))
+    command = ["optimize", str(SAMPLES / "adjacent" / "adjacent.cu"), "--backend", "catalogue", "--accept"]
+    command += ["--profile", str(SAMPLES / "adjacent" / "profile.ncu-repz"), "--format", "json"]
+    command += ["--executor", "recorded", "--records", str(SAMPLES)]
+    result = CliRunner().invoke(app, command)
+    assert result.exit_code == 0, result.stderr
+    outcome = json.loads(result.stdout)
+    assert outcome["proof"]["state"] == "proven"
+    assert EARLIER in outcome["sentence"]
 
 
 @pytest.mark.full
