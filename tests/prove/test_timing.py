@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from optimas_lsp.prove.runner import measure, timing
+from optimas_lsp.prove.runner import timed, timing
 from optimas_lsp.prove.runner.job import TIMING
 
 times = st.lists(st.floats(1e-6, 1e3, allow_nan=False), min_size=1, max_size=12)
@@ -51,7 +51,7 @@ def _judged(baseline: list[float], candidate: list[float]) -> tuple[str, str]:
         "baseline": {"kernel_ns": [], "gpu_ns": [], "program_s": baseline},
         "candidate": {"kernel_ns": [], "gpu_ns": [], "program_s": candidate},
     }
-    return measure._judge(measure._summary(series, (), TIMING), series, TIMING, ())
+    return timed._judge(timed._summary(series, (), TIMING), series, TIMING, ())
 
 
 @pytest.mark.parametrize(

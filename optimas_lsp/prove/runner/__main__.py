@@ -6,7 +6,7 @@ import signal
 import sys
 from pathlib import Path
 
-from . import gates, measure, process, tools
+from . import gates, measure, process, timed, tools
 from .job import Job, JobError
 from .record import Record, take_key
 from .trees import TreeChangedError
@@ -21,7 +21,7 @@ GATES = {
     "run": gates.run,
     "compare": gates.compare_gate,
     "sanitize": measure.sanitize,
-    "time": measure.measure_time,
+    "time": timed.measure_time,
     "plausible": measure.plausible,
     "reprofile": measure.reprofile,
     "provenance": measure.provenance,

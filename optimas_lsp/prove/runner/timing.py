@@ -37,7 +37,7 @@ def spread(values: Sequence[float]) -> float:
     return (high - low) / 2 / median(ordered)
 
 
-def tight(baseline: Sequence[float], candidate: Sequence[float], precision: float) -> bool:
+def tight(baseline: Sequence[float], candidate: Sequence[float], precision: float, level: float = 0.95) -> bool:
     """True when the interval of the ratio is narrower than ``precision`` of it on each side."""
-    middle, low, high = ratio(baseline, candidate, resamples=400)
+    middle, low, high = ratio(baseline, candidate, resamples=400, level=level)
     return high - middle <= precision * middle and middle - low <= precision * middle

@@ -45,17 +45,24 @@ def ask(command: Sequence[str], seconds: float = 30) -> str:
 
 def gpu() -> dict[str, str] | None:
     """{name, driver, uuid} of the first visible GPU, or None where there is none."""
-    smi = find("nvidia-smi")
-    text = ask([smi, "--query-gpu=name,driver_version,uuid", "--format=csv,noheader"]) if smi else ""
+    text = _smi("name,driver_version,uuid", "csv,noheader")
     fields = [part.strip() for part in text.splitlines()[0].split(",")] if text.strip() else []
     return {"name": fields[0], "driver": fields[1], "uuid": fields[2]} if len(fields) == 3 else None
 
 
+def _smi(query: str, form: str) -> str:
+    """What nvidia-smi says of the GPU that programs see first; it does not heed CUDA_VISIBLE_DEVICES by itself."""
+    smi = find("nvidia-smi")
+    if not smi:
+        return ""
+    command = [smi, "--query-gpu=" + query, "--format=" + form]
+    chosen = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")[0].strip()
+    return (ask([*command, "-i", chosen]) if chosen else "") or ask(command)
+
+
 def state() -> dict[str, Any]:
     """Clocks (MHz), temperature (°C) and throttle reasons now; {} when unknown."""
-    smi = find("nvidia-smi")
-    query = "clocks.sm,clocks.mem,temperature.gpu,clocks_event_reasons.active"
-    text = ask([smi, "--query-gpu=" + query, "--format=csv,noheader,nounits"]) if smi else ""
+    text = _smi("clocks.sm,clocks.mem,temperature.gpu,clocks_event_reasons.active", "csv,noheader,nounits")
     fields = [part.strip() for part in text.splitlines()[0].split(",")] if text.strip() else []
     if len(fields) != 4:
         return {}

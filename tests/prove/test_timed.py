@@ -1,0 +1,219 @@
+"""What the runner makes of times: when it stops, what it warns of, a race against the best, several inputs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from optimas_lsp.prove.runner import timed, tools
+from optimas_lsp.prove.runner.job import TIMING
+
+NONE: tuple[str, ...] = ()
+STATE = {"sm_mhz": 1980.0, "memory_mhz": 2619.0, "temperature_c": 40.0, "throttle": "0x0000000000000000"}
+
+
+def series(baseline: list[float], candidate: list[float]) -> timed.Series:
+    return {
+        "baseline": {"kernel_ns": [], "gpu_ns": [], "program_s": baseline},
+        "candidate": {"kernel_ns": [], "gpu_ns": [], "program_s": candidate},
+    }
+
+
+def stopped(baseline: list[float], candidate: list[float], seconds: float = 0.0, **plan: Any) -> str:
+    return timed._enough(series(baseline, candidate), {**TIMING, **plan}, NONE, len(baseline), seconds)
+
+
+STEADY = [2.0, 2.01, 1.99, 2.005, 1.995, 2.0, 2.01]
+SCATTERED = [1.0, 3.0, 2.0, 1.5, 2.5, 1.2, 2.8]
+
+
+def test_it_stops_when_the_interval_is_tight_and_not_before_the_least_number_of_pairs() -> None:
+    halved = [each / 2 for each in STEADY]
+    assert stopped(STEADY[:6], halved[:6]) == ""
+    assert stopped(STEADY, halved) == "tight"
+
+
+def test_it_goes_on_while_the_interval_is_wide_up_to_a_limit_of_pairs_or_time() -> None:
+    assert stopped(SCATTERED, STEADY) == ""
+    assert stopped(SCATTERED, STEADY, max_pairs=7) == "pairs"
+    assert stopped(SCATTERED, STEADY, seconds=121.0) == "seconds"
+
+
+@pytest.mark.parametrize(
+    ("candidate", "race", "expected"),
+    [
+        (1.0, {"best": 3.0}, "race"),
+        (0.5, {"best": 3.0}, "tight"),
+        (4.0, {"best": None}, "race"),
+        (1.0, {"best": None}, "tight"),
+        (1.0, None, "tight"),
+    ],
+    ids=["worse than the best", "better than the best", "slower than the original", "first of its race", "no race"],
+)
+def test_a_race_is_lost_by_what_is_clearly_worse(candidate: float, race: dict[str, Any] | None, expected: str) -> None:
+    times = [each * candidate / 2 for each in STEADY]
+    assert stopped(STEADY, times, race=race) == expected
+
+
+def test_a_race_is_not_lost_while_the_intervals_overlap() -> None:
+    assert stopped(STEADY, SCATTERED, race={"best": 1.5}) == ""
+
+
+def summary(baseline: list[float], candidate: list[float], **more: Any) -> timed.Summary:
+    found = timed._summary(series(baseline, candidate), NONE, TIMING)
+    return {**found, "stopped": "tight", "before": STATE, "after": STATE, **more}
+
+
+def warned(baseline: list[float] = STEADY, candidate: list[float] = STEADY, **more: Any) -> str:
+    return "; ".join(timed.warnings(summary(baseline, candidate, **more), TIMING, NONE))
+
+
+def test_a_quiet_measurement_warns_of_nothing() -> None:
+    assert warned() == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ("times of the original scatter by 40%", warned(SCATTERED)),
+        ("times of the candidate scatter by 40%", warned(STEADY, SCATTERED)),
+        ("the limit of pairs was reached", warned(stopped="pairs")),
+        ("the original became 20% slower", warned([1.0] * 4 + [1.2] * 4)),
+        ("clocks and temperature could not be read", warned(before={})),
+        ("the SM clock went from 1980 to 1700 MHz", warned(after={**STATE, "sm_mhz": 1700.0})),
+        ("the GPU went from 40 to 62 °C", warned(after={**STATE, "temperature_c": 62.0})),
+        ("clocks were limited by the power limit", warned(after={**STATE, "throttle": "0x0000000000000005"})),
+        ("clocks were limited by the temperature (hardware)", warned(before={**STATE, "throttle": "0x40"})),
+        ("what limits the clocks could not be read", warned(after={**STATE, "throttle": "[N/A]"})),
+    ],
+)
+def test_what_makes_times_doubtful_is_said(words: str, found: str) -> None:
+    assert words in found
+
+
+def test_an_idle_gpu_between_runs_is_no_warning() -> None:
+    assert warned(after={**STATE, "throttle": "0x0000000000000001"}) == ""
+
+
+@pytest.mark.parametrize(
+    ("candidate", "expected"),
+    [(0.5, "wins"), (1.0, "ties"), (0.995, "ties"), (1.005, "ties"), (2.0, "loses")],
+)
+def test_an_input_is_won_tied_or_lost_by_more_than_the_smallest_effect(candidate: float, expected: str) -> None:
+    found = summary(STEADY, [each * candidate for each in STEADY])
+    assert timed._result(found, TIMING, NONE) == expected
+
+
+def over_inputs(**plan: Any) -> tuple[str, str]:
+    found = {name: summary(STEADY, [each * by for each in STEADY]) for name, by in INPUTS.items()}
+    results = {name: timed._result(each, TIMING, NONE) for name, each in found.items()}
+    return timed._over_inputs(found, results, {**TIMING, **plan}, NONE)
+
+
+INPUTS = {"default": 0.5, "small": 2.0, "large": 0.25, "odd": 1.0}
+
+
+def test_a_slower_input_is_said_plainly_and_rejects_only_when_that_was_asked_for() -> None:
+    status, words = over_inputs()
+    assert status == "pass"
+    assert words.startswith("; over inputs: wins default and large, ties odd, loses small; SLOWER on input small: ")
+    assert "0.5 times shorter (95 % interval" in words
+    assert over_inputs(any_slower="reject")[0] == "fail"
+
+
+# The same with real processes: programs that sleep, timed by the wall clock because there is no witness here.
+
+GATES = {"gates": ["static", "build", "determinism", "run", "compare", "time"]}
+SLEEPS = """#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+int main(int argc, char **argv) {{ usleep(argc > 1 ? {large} : {small}); puts("sum 42"); return 0; }}
+"""
+
+
+def sleeping(small_ms: int, large_ms: int = 0) -> str:
+    return SLEEPS.format(small=small_ms * 1000, large=large_ms * 1000)
+
+
+def test_a_lost_race_is_neither_passed_nor_failed_and_so_never_proven(packed, claimed_gpu) -> None:
+    timing = {"min_pairs": 3, "max_pairs": 20, "race": {"best": 4.0}}
+    job = packed(sleeping(200), sleeping(120), options={**GATES, "timing": timing})
+    job.environment = claimed_gpu
+    assert job.run() == 1
+    gate = job.gate("time")
+    assert (gate["status"], gate["facts"]["stopped"], gate["facts"]["pairs"]) == ("skipped", "race", 3)
+    assert "clearly less than the best so far, 4 times" in gate["sentence"]
+    assert job.result["verdict"] == "not proven"
+    assert job.result["timing"]["program_s"]["speedup"] < 4
+
+
+def test_every_input_is_timed_when_asked_and_a_slower_one_can_reject(packed, claimed_gpu) -> None:
+    inputs = {"default": ["build/main"], "large": ["build/main", "large"]}
+    timing = {"min_pairs": 3, "max_pairs": 3, "any_slower": "reject"}
+    options = {**GATES, "timing": timing, "time_inputs": ["default", "large"]}
+    job = packed(sleeping(120, 30), sleeping(30, 120), options=options, inputs=inputs)
+    job.environment = claimed_gpu
+    assert job.run() == 1
+    gate = job.gate("time")
+    assert gate["status"] == "fail"
+    assert gate["facts"]["inputs"] == {"default": "wins", "large": "loses"}
+    assert "over inputs: wins default, loses large; SLOWER on input large: program time" in gate["sentence"]
+    assert set(job.result["timing"]["inputs"]) == {"default", "large"}
+    assert job.result["timing"]["inputs"]["large"]["pairs"] == 3
+    assert "clocks and temperature could not be read" in gate["sentence"]
+
+
+NCU = """#!/bin/sh
+while [ "$1" != -o ]; do shift; done
+report=$2
+while [ "$1" != build/main ]; do shift; done
+echo '==PROF== Connected to process 1'
+"$@" || exit
+%s
+"""
+
+
+@pytest.mark.parametrize(
+    ("ending", "status", "words"),
+    [
+        ("echo report > $report", "pass", "both versions were profiled again on input default"),
+        ("echo 'sum 43'; echo report > $report", "skipped", "under ncu the output of the baseline changed"),
+        ("echo '==ERROR== ERR_NVGPUCTRPERM' >&2; exit 1", "skipped", "profiling the baseline failed (exit status 1)"),
+        (
+            "case $PWD in */candidate) echo 'sum 43';; esac; echo report > $report",
+            "fail",
+            "under ncu the output of the candidate changed: expected 1 lines, got 2",
+        ),
+    ],
+    ids=["both", "other-output", "no-permission", "candidate-only"],
+)
+def test_a_report_counts_only_with_the_right_output(packed, claimed_gpu, ending: str, status: str, words: str) -> None:
+    """The tool is a stand-in that prints what the real one prints; what is tried is how it is taken."""
+    from pathlib import Path
+
+    tool = Path(claimed_gpu["PATH"]) / "ncu"
+    tool.write_text(NCU % ending, "utf-8")
+    tool.chmod(0o755)
+    job = packed(options={"gates": [*GATES["gates"][:5], "reprofile"], "reprofile": ["--section", "SpeedOfLight"]})
+    job.environment = claimed_gpu
+    assert job.run() == 1
+    gate = job.gate("reprofile")
+    assert gate["status"] == status
+    assert words in gate["sentence"]
+    if status == "pass":
+        assert gate["files"] == ["baseline.ncu-rep", "candidate.ncu-rep"]
+        assert set(gate["facts"]["reports"]) == {"baseline", "candidate"}
+
+
+def test_the_clocks_are_those_of_the_gpu_that_programs_see(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = tmp_path / "nvidia-smi"
+    script.write_text(
+        '#!/bin/sh\ncase "$*" in *"-i 3"*) echo "1980, 2619, 41, 0x1";; *) echo "345, 2619, 30, 0x1";; esac\n'
+    )
+    script.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3,1")
+    assert tools.state()["sm_mhz"] == 1980
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    assert tools.state()["sm_mhz"] == 345
