@@ -219,6 +219,19 @@ class Prove(Section):
     """Which rewrites an editor may offer: proven ones only, or, marked as not proven, also those that merely build."""
 
 
+class Corpus(Section):
+    """The record of every attempt in your own data folder (`OPTIMAS_DATA_DIR`). Nothing of it leaves this machine."""
+
+    enable: bool = True
+    """Keep attempts, and use past ones in prompts, rankings and explanations."""
+
+    cases: int = Field(default=3, ge=0, le=10)
+    """At most this many past attempts are shown in a prompt."""
+
+    limit_mb: int = Field(default=512, ge=1)
+    """Over this size the oldest attempts that were not proven are dropped (MB); proven ones never are."""
+
+
 class Settings(Section):
     """All settings of the server and of ``optimas analyze``."""
 
@@ -231,6 +244,7 @@ class Settings(Section):
     rewrite: Rewrite = Rewrite()
     guard: Guard = Guard()
     prove: Prove = Prove()
+    corpus: Corpus = Corpus()
     path_maps: tuple[PathMap, ...] = ()
     """Rules from profiled paths to paths here; the longest matching prefix wins."""
 

@@ -1,10 +1,19 @@
-"""One folder of distilled profiles a test session: a report is read once, whichever tests ask for it."""
+"""Folders of a test session: distilled profiles, so that a report is read once, and a corpus that is not the user's."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _own_data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """No test, and no process that a test starts, touches the user's own corpus."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OPTIMAS_DATA_DIR", str(tmp_path_factory.mktemp("data")))
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -103,6 +103,7 @@ def optimize(
     a candidate stands, or nothing is worth changing; 1: no proposal, it was refuted, or a person has to look; 2: error.
     """
     from optimas_lsp.cli.consent import asker
+    from optimas_lsp.cli.failures import say
     from optimas_lsp.cli.rewriting import open_report
     from optimas_lsp.course import Course, Program, Request
     from optimas_lsp.rewrite.cases import keep as keep_case
@@ -142,6 +143,8 @@ def optimize(
         require(Consents.of_user(), course.program.folder, course.actions, asker(accept=accept))
         with _progress() as notify:
             outcome = asyncio.run(course.run(notify))
+        for note in course.corpus.notes:
+            say(note.text)
         if outcome.status == "manual-review":
             outcome = keep_case(outcome, keep or state_folder() / "cases")
     text = outcome.model_dump_json(by_alias=True, indent=2) + "\n" if format_ is Format.json else as_text(outcome)

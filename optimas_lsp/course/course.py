@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from optimas_lsp.config import Settings
+from optimas_lsp.corpus import Context, Corpus, Query
 from optimas_lsp.course.program import Open, Program, open_report
 from optimas_lsp.course.request import Request
 from optimas_lsp.errors import OptimasError
@@ -23,9 +24,10 @@ from optimas_lsp.rewrite.backends.making import make_backend
 from optimas_lsp.rewrite.backends.model import Backend
 from optimas_lsp.rewrite.backends.model import Request as Asked
 from optimas_lsp.rewrite.consent import Action, Run, Send
+from optimas_lsp.rewrite.experience import Experience
 from optimas_lsp.rewrite.guard.model import Limits
 from optimas_lsp.rewrite.outcome import Rewriting
-from optimas_lsp.rewrite.prompt import Prompt, build_prompt
+from optimas_lsp.rewrite.prompt import PastCase, Prompt, build_prompt
 from optimas_lsp.rewrite.prompt_writer import Subject
 from optimas_lsp.rewrite.subsets import parse_subset
 from optimas_lsp.rewrite.task import Notify, Task
@@ -40,9 +42,13 @@ class FindingError(OptimasError):
 
 @dataclass(frozen=True, eq=False)
 class Course:
-    """A rewrite that is ready to run. ``actions`` must be accepted for ``program.folder`` before ``run``."""
+    """A rewrite that is ready to run. ``actions`` must be accepted for ``program.folder`` before ``run``.
+
+    ``corpus`` gave past attempts and keeps the new ones; its ``notes`` say what it could not do.
+    """
 
     program: Program
+    corpus: Corpus
     task: Task
     backend: Backend
     builder: ScratchBuilder | None
@@ -65,13 +71,20 @@ class Course:
         program = Program.of(request.source, request.folder, settings=given, open_=open_)
         settings = program.settings.rewrite
         subject = _narrowed(program.subject(request.profile, request.kernel), request.finding)
+        past = _Past.of(Corpus.of_user(program.settings.corpus), subject, request)
+        catalogue = settings.backend == "catalogue"
+        backend: Backend = (
+            CatalogueBackend(subject, allow=settings.allow, only=request.transformation, experience=past.experience())
+            if catalogue
+            else make_backend(settings, prompt_file=prompt_file, answer_file=answer_file)
+        )
         prompt = build_prompt(
             subject,
             subset=parse_subset(request.evidence),
             max_tokens=settings.prompt_tokens,
+            cases=past.cases(backend, program.settings.corpus.cases),
             allow=settings.allow,
         )
-        catalogue = settings.backend == "catalogue"
         task = Task.of(
             subject,
             prompt,
@@ -81,17 +94,12 @@ class Course:
             allow=settings.allow,
             limits=Limits.of(program.settings.guard),
         )
-        backend: Backend = (
-            CatalogueBackend(subject, allow=settings.allow, only=request.transformation)
-            if catalogue
-            else make_backend(settings, prompt_file=prompt_file, answer_file=answer_file)
-        )
         builder = prover = None
         if request.build:
             builder = ScratchBuilder.of(program.folder, subject.home.path, subject.profile, settings.allow)
         if request.build and request.prove:
             prover = Prover.of(program.folder, subject, make_executor(program.settings.prove, program.folder))
-        return cls(program, task, backend, builder, prover)
+        return cls(program, past.corpus, task, backend, builder, prover)
 
     @property
     def subject(self) -> Subject:
@@ -133,7 +141,37 @@ class Course:
         started = datetime.now(UTC).replace(microsecond=0).isoformat()
         proof = None if self.prover is None else replace(self.prover, on_event=_told(notify)).prove
         rewriting = await optimize.optimize(self.task, self.backend, self.builder, prove=proof, notify=notify)
-        return rewriting.model_copy(update={"started": started})
+        done = rewriting.model_copy(update={"started": started})
+        await asyncio.to_thread(self.corpus.keep, done, context=Context(project=self.program.folder.name))
+        return done
+
+
+@dataclass(frozen=True, eq=False)
+class _Past:
+    """What past attempts give to one rewrite; ``query`` None: nothing."""
+
+    corpus: Corpus
+    query: Query | None
+    study: bool
+
+    @classmethod
+    def of(cls, corpus: Corpus, subject: Subject, request: Request) -> _Past:
+        return cls(corpus, None if request.past == "ignore" else Query.of(subject), request.past == "others")
+
+    def cases(self, backend: Backend, most: int) -> tuple[PastCase, ...]:
+        """For the prompt; the catalogue reads none. Code of other programs stays on this machine."""
+        where = backend.destination
+        if self.query is None or where is None:
+            return ()
+        leaves = not where.local or where.backend == "manual"  # a person may take it anywhere
+        return self.corpus.past_cases(self.query, most=most, study=self.study, leaves=leaves)
+
+    def experience(self) -> Experience | None:
+        """For the catalogue's ranking."""
+        query = self.query
+        if query is None:
+            return None
+        return self.corpus.experience(query.rules, without=query if self.study else None)
 
 
 def _told(notify: Notify) -> Callable[[Event], None]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -25,5 +25,8 @@ class Request(Frozen):
     evidence: str = Field(default="all", description="the subset: pc, rl, ia with commas, or all")
     finding: str = Field(default="", description="only this piece of evidence, beside what is about the whole kernel")
     transformation: str = Field(default="", description="only this one of the catalogue's transformations")
+    past: Literal["use", "others", "ignore"] = Field(
+        default="use", description="past attempts: all, none on the same kernel or its like (for studies), or none"
+    )
     build: bool = True
     prove: bool = True

@@ -26,7 +26,7 @@ from optimas_lsp.rewrite.prompt_writer import PastCase, Subject, Writer
 from optimas_lsp.rewrite.subsets import EVERYTHING, Subset
 from optimas_lsp.source.functions import Function
 
-__all__ = ["EvidenceMissingError", "PastCase", "Prompt", "Subject", "build_prompt"]
+__all__ = ["EvidenceMissingError", "PastCase", "Prompt", "Subject", "build_prompt", "changeable"]
 
 SCHEMA: Literal["optimas.prompt/1"] = "optimas.prompt/1"
 
@@ -98,6 +98,13 @@ def build_prompt(
         notes=tuple(writer.notes()),
         elsewhere=tuple(dict.fromkeys(writer.elsewhere(left))),
     )
+
+
+def changeable(subject: Subject) -> tuple[Function, ...]:
+    """The functions that a rewrite of ``subject`` may change; raises SourceError when the kernel is not defined."""
+    marks = Marks(subject.profile, subject.files)
+    shown = reach(subject.home, _definition(subject, marks), subject.kernel, marks, source=subject.source)
+    return shown.changeable
 
 
 def _definition(subject: Subject, marks: Marks) -> Function:

@@ -8,6 +8,7 @@ from functools import cached_property
 
 from optimas_lsp.rewrite.backends.model import Call, Destination, Reply, Request
 from optimas_lsp.rewrite.catalogue.propose import RankedProposal, propose, shortlist
+from optimas_lsp.rewrite.experience import Experience
 from optimas_lsp.rewrite.guard.model import Allowance
 from optimas_lsp.rewrite.parse import NoProposal
 from optimas_lsp.rewrite.prompt_writer import Subject
@@ -19,12 +20,20 @@ MOST = 12
 class CatalogueBackend:
     """Each request is answered with the next candidate, best first; what an earlier one met does not matter.
 
-    ``only`` names the one transformation that may be tried. Deterministic; candidates answer only evidence that the
-    request's prompt lists.
+    ``only`` names the one transformation that may be tried, ``experience`` what past attempts say of each.
+    Deterministic; candidates answer only evidence that the request's prompt lists.
     """
 
-    def __init__(self, subject: Subject, *, allow: tuple[Allowance, ...] = (), only: str = "") -> None:
+    def __init__(
+        self,
+        subject: Subject,
+        *,
+        allow: tuple[Allowance, ...] = (),
+        only: str = "",
+        experience: Experience | None = None,
+    ) -> None:
         self.subject = subject
+        self._experience = experience
         self._only = only
         self._allow = allow
         self._given = 0
@@ -69,6 +78,7 @@ class CatalogueBackend:
             headers=subject.headers,
             capability=10 * major + minor,
             allow=self._allow,
+            experience=self._experience,
         )
         if self._only:
             ranked = tuple(each for each in ranked if set(each.transformations) == {self._only})

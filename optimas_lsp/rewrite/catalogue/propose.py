@@ -13,6 +13,7 @@ from optimas_lsp.rewrite.catalogue.looking import Subject, answering, function_t
 from optimas_lsp.rewrite.catalogue.patch import applied
 from optimas_lsp.rewrite.catalogue.registry import Entry, entries
 from optimas_lsp.rewrite.catalogue.variant import Refusal, Variant
+from optimas_lsp.rewrite.experience import HIGHEST, Experience
 from optimas_lsp.rewrite.proposal import Change, FunctionText, Idea, Proposal
 from optimas_lsp.source.syntax import parse
 from optimas_lsp.source.text import SourceText
@@ -47,12 +48,21 @@ class RankedProposal(Frozen):
 
 @dataclass(frozen=True)
 class _State:
-    """A text that a chain of transformations led to."""
+    """A text that a chain of transformations led to.
+
+    ``promise`` is what the evidence speaks for, ``favour`` the factor that past attempts at its steps add up to.
+    """
 
     text: str
     function: str
     steps: tuple[tuple[Entry, Variant, tuple[Evidence, ...]], ...]
-    score: float
+    promise: float
+    favour: float = 1.0
+
+    @property
+    def score(self) -> float:
+        """What the state is ranked by."""
+        return min(0.98, self.promise * min(HIGHEST, self.favour)) if self.favour != 1.0 else self.promise
 
 
 def propose(
@@ -64,18 +74,21 @@ def propose(
     capability: int | None = None,
     allow: Collection[str] = (),
     limit: int | None = None,
+    experience: Experience | None = None,
 ) -> tuple[RankedProposal, ...]:
     """Candidates for ``kernel`` that change one function of the file ``path`` with this text, best first.
 
     ``headers`` are texts of headers in the project (None: read from beside ``path``); ``capability`` is the profiled
-    GPU's, times ten; ``allow`` what the guardrails are told to permit. Deterministic; raises nothing for any text.
+    GPU's, times ten; ``allow`` what the guardrails are told to permit; ``experience`` what past attempts say: what
+    keeps failing on a rule sinks, and so does all that it is part of. Deterministic; raises nothing for any text.
     """
+    known = experience or Experience()
     subject = Subject.of(source_text, path, kernel, headers=headers, capability=capability, allow=allow)
     ideas: list[Idea] = []
     states: list[_State] = []
     for site in subject.sites():
         ideas += _refused(subject, site.function.shown_name)
-        states += _chains(subject, site.function.shown_name)
+        states += _chains(subject, site.function.shown_name, known)
     ranked: list[RankedProposal] = []
     seen: set[str] = set()
     for state in sorted(states, key=lambda each: (-round(each.score, 9), len(each.steps), _label(each))):
@@ -136,7 +149,7 @@ def _merged(ranked: Sequence[RankedProposal]) -> list[RankedProposal]:
     return found
 
 
-def _chains(subject: Subject, function: str) -> list[_State]:
+def _chains(subject: Subject, function: str, known: Experience) -> list[_State]:
     """Every state within MOST_STEPS, by trying each later entry on what earlier ones left."""
     found: list[_State] = []
     frontier = [_State(subject.text, function, (), 0.0)]
@@ -147,7 +160,7 @@ def _chains(subject: Subject, function: str) -> list[_State]:
             texts += 1
             if texts > MOST_TEXTS:
                 return found
-            for entry, steps in _next(subject, state):
+            for entry, steps in _next(subject, state, known):
                 found += steps
                 following += [each for each in steps[:MOST_PARTNERS] if _carries_on(entry) and _placed(each)]
         frontier = sorted(following, key=lambda each: -each.score)[:24]
@@ -163,7 +176,7 @@ def _placed(state: _State) -> bool:
     return any(each.location is not None for each in state.steps[-1][2])
 
 
-def _next(subject: Subject, state: _State) -> Iterator[tuple[Entry, list[_State]]]:
+def _next(subject: Subject, state: _State, known: Experience) -> Iterator[tuple[Entry, list[_State]]]:
     done = [entry.name for entry, _, _ in state.steps]
     now = Subject(state.text, subject.path, subject.kernel, subject.headers, subject.capability, subject.allow)
     sites = now.sites(subject.text if state.steps else None, only=state.function)
@@ -181,9 +194,9 @@ def _next(subject: Subject, state: _State) -> Iterator[tuple[Entry, list[_State]
             if not evidence:
                 continue
             text = applied(site.syntax.code.data, variant.edits).decode("utf-8", "replace")
-            score = _score(entry, variant, evidence)
-            total = 1 - (1 - state.score) * (1 - score)
-            states.append(_State(text, state.function, (*state.steps, (entry, variant, evidence)), total))
+            total = 1 - (1 - state.promise) * (1 - _score(entry, variant, evidence))
+            favour = state.favour * known.factor(entry.name, {each.rule for each in evidence})
+            states.append(_State(text, state.function, (*state.steps, (entry, variant, evidence)), total, favour))
         states.sort(key=lambda each: -each.score)
         if states:
             yield entry, states

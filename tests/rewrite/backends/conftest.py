@@ -11,7 +11,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 
 @pytest.fixture(autouse=True)
-def no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing that an SDK would read by itself, and no keyring."""
     import os
 
@@ -19,3 +19,4 @@ def no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
         if name.startswith(("OPENAI_", "GEMINI_", "GOOGLE_", "OLLAMA_", "OPTIMAS_")) or name.lower().endswith("_proxy"):
             monkeypatch.delenv(name)
     monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.null.Keyring")
+    monkeypatch.setenv("OPTIMAS_DATA_DIR", str(tmp_path / "data"))

@@ -21,5 +21,6 @@ def own_state(tmp_path: Path, profile_cache: Path, monkeypatch: pytest.MonkeyPat
         if name.startswith(("OPENAI_", "GEMINI_", "GOOGLE_", "OLLAMA_", "OPTIMAS_")) or name.lower().endswith("_proxy"):
             monkeypatch.delenv(name)
     monkeypatch.setenv("OPTIMAS_STATE_DIR", str(tmp_path / "state"))
+    monkeypatch.setenv("OPTIMAS_DATA_DIR", str(tmp_path / "data"))
     monkeypatch.setenv("OPTIMAS_CACHE_DIR", str(profile_cache))
     monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.null.Keyring")

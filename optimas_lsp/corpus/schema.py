@@ -1,0 +1,70 @@
+"""The tables of the store and how each version becomes the next.
+
+A version is one migration; a new file is made by running them all, so that each is run every time. They run in one
+transaction: a process killed on the way leaves the file as it was.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable
+
+from optimas_lsp.corpus.shape import sketch_of
+
+APPLICATION = 0x0A71A5C0
+"""SQLite's ``application_id`` of a corpus."""
+
+
+_FIRST = """
+CREATE TABLE codes (sha256 TEXT PRIMARY KEY, text TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE attempts (
+  key TEXT PRIMARY KEY, date TEXT NOT NULL, ending TEXT NOT NULL, kernel TEXT NOT NULL, mangled TEXT NOT NULL,
+  file TEXT NOT NULL, device TEXT NOT NULL, backend TEXT NOT NULL, model TEXT NOT NULL, speedup REAL, low REAL,
+  high REAL, code TEXT NOT NULL REFERENCES codes(sha256), body TEXT NOT NULL);
+CREATE TABLE findings (
+  attempt TEXT NOT NULL REFERENCES attempts(key) ON DELETE CASCADE, rule TEXT NOT NULL, share REAL NOT NULL);
+CREATE TABLE steps (
+  attempt TEXT NOT NULL REFERENCES attempts(key) ON DELETE CASCADE, transformation TEXT NOT NULL, rule TEXT NOT NULL);
+CREATE INDEX attempts_code ON attempts(code);
+CREATE INDEX findings_attempt ON findings(attempt);
+CREATE INDEX findings_rule ON findings(rule);
+CREATE INDEX steps_attempt ON steps(attempt);
+CREATE INDEX steps_rule ON steps(rule, transformation)"""
+
+
+def _first(base: sqlite3.Connection) -> None:
+    """Version 1: attempts with their evidence and steps; the code of a kernel once, however often it was tried."""
+    for statement in _FIRST.split(";"):
+        base.execute(statement)
+
+
+def _second(base: sqlite3.Connection) -> None:
+    """Version 2: the shape of each kernel's code, where an attempt came from, and what people said no to."""
+    base.execute("ALTER TABLE codes ADD COLUMN sketch BLOB NOT NULL DEFAULT x''")
+    base.execute("ALTER TABLE attempts ADD COLUMN generation TEXT NOT NULL DEFAULT ''")
+    base.execute("ALTER TABLE attempts ADD COLUMN source TEXT NOT NULL DEFAULT ''")
+    base.execute(
+        "CREATE TABLE noes (attempt TEXT NOT NULL REFERENCES attempts(key) ON DELETE CASCADE, kind TEXT NOT NULL,"
+        " reason TEXT NOT NULL, date TEXT NOT NULL, UNIQUE (attempt, kind, reason))"
+    )
+    for digest, text in base.execute("SELECT sha256, text FROM codes").fetchall():
+        base.execute("UPDATE codes SET sketch = ? WHERE sha256 = ?", (sketch_of(text), digest))
+    for key, body in base.execute("SELECT key, body FROM attempts").fetchall():
+        capability = json.loads(body).get("device", {}).get("compute_capability")
+        if capability:
+            base.execute("UPDATE attempts SET generation = ? WHERE key = ?", (f"sm_{capability[0]}", key))
+
+
+MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (_first, _second)
+VERSION = len(MIGRATIONS)
+
+
+def migrate(base: sqlite3.Connection, version: int = VERSION) -> None:
+    """Bring an open transaction's file to ``version``; a new file starts at 0."""
+    [(found,)] = base.execute("PRAGMA user_version").fetchall()
+    for step in MIGRATIONS[found:version]:
+        step(base)
+    if found < version:
+        base.execute(f"PRAGMA user_version = {version}")
+        base.execute(f"PRAGMA application_id = {APPLICATION}")
