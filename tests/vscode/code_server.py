@@ -43,7 +43,10 @@ def package(into: Path, *, server: bool = False) -> Path:
             ["npm", "ci", "--no-audit", "--no-fund", "--loglevel=error"], cwd=CLIENT, check=True, timeout=600
         )
     make = ["npm", "run", "--silent", "package", "--", *([] if server else ["--no-server"])]
-    subprocess.run(make, cwd=CLIENT, check=True, timeout=600, env={**os.environ, "PYTHON": sys.executable})
+    ran = subprocess.run(
+        make, cwd=CLIENT, check=False, timeout=600, env={**os.environ, "PYTHON": sys.executable}, capture_output=True
+    )
+    assert ran.returncode == 0, (ran.stdout + ran.stderr).decode("utf-8", "replace")
     made = max(CLIENT.glob("*.vsix"), key=lambda path: path.stat().st_mtime)
     return Path(shutil.copy(made, into))
 

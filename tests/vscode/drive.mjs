@@ -19,7 +19,7 @@ const QUIET = [
 ];
 
 // A slow machine may take this long for one thing to show; a lost key press is made up for after a try's time.
-const PATIENCE = 120_000;
+const PATIENCE = Number(process.env.OPTIMAS_TEST_PATIENCE_MS ?? 120_000);
 const ONE_TRY = 15_000;
 
 class Window {
@@ -62,6 +62,25 @@ class Window {
   /** Runs a command by the title the command palette shows. */
   async command(title) {
     await this.persist((timeout) => this.ask("F1", `>${title}`, title, timeout));
+    await this.page.keyboard.press("Enter");
+    await this.page.locator(".quick-input-widget").waitFor({ state: "hidden" });
+  }
+
+  /** Chooses a colour theme by the words of its row. */
+  async theme(name) {
+    const chosen = this.page.locator(".quick-input-list .monaco-list-row.focused", { hasText: name });
+    await this.persist(async (timeout) => {
+      await this.page.keyboard.press("Control+K");
+      await this.page.keyboard.press("Control+T");
+      const input = this.page.locator(".quick-input-widget:visible input.input");
+      await input.waitFor({ timeout });
+      await input.fill(name);
+      await this.page.locator(".quick-input-list .monaco-list-row", { hasText: name }).waitFor({ timeout });
+      for (let row = 0; row < 5 && (await chosen.count()) === 0; row++) {
+        await this.page.keyboard.press("ArrowDown"); // the first row leads to a market place
+      }
+      await chosen.waitFor({ timeout });
+    });
     await this.page.keyboard.press("Enter");
     await this.page.locator(".quick-input-widget").waitFor({ state: "hidden" });
   }
@@ -175,6 +194,13 @@ class Window {
     return (await rows.allInnerTexts()).map((row) => row.replace(/\s+/g, " ").trim());
   }
 
+  /** The document of the webview that is in front, once it holds `text`. */
+  async webview(text) {
+    const inner = this.page.frameLocator("iframe.webview.ready").frameLocator("#active-frame");
+    await inner.locator("body", { hasText: text }).first().waitFor();
+    return inner;
+  }
+
   shot(name) {
     return this.page.screenshot({ path: join(task.shots, `${name}.png`) });
   }
@@ -257,6 +283,32 @@ const scenarios = {
     }
     await window.shot("picture");
     return {};
+  },
+
+  /** The report's page in a webview: what it is made of, and that it follows the theme. */
+  async page(window, { file, line, themes }) {
+    await window.open(task.workspace);
+    await window.openFile(file);
+    await window.waitForStatus(/hot/);
+    await window.goToLine(line);
+    const seen = { themes: {} };
+    await window.page.locator(".codelens-decoration a", { hasText: "HTML report" }).first().click();
+    for (const theme of themes) {
+      await window.theme(theme);
+      await window.page.locator(`.monaco-workbench${/Contrast/.test(theme) ? ".hc-black" : /Light/.test(theme) ? ".vs" : ".vs-dark"}`).waitFor();
+      const page = await window.webview(/samples/);
+      const light = /Light/.test(theme) ? "light" : "dark";
+      await page.locator(`html[data-theme="${light}"] h2`).first().waitFor();
+      seen.themes[theme] = await page.locator("body").evaluate((body) => {
+        const style = getComputedStyle(body);
+        return { back: style.backgroundColor, text: style.color };
+      });
+      await window.shot(`page-${light}-${theme.replaceAll(/\W+/g, "-")}`);
+      seen.policies = await page.locator('meta[http-equiv="Content-Security-Policy"]').evaluateAll((all) => all.map((meta) => meta.content));
+      seen.scripted = await page.locator("table.sortable thead th button").count();
+      seen.switch = await page.locator("#theme").isVisible();
+    }
+    return seen;
   },
 
   /** Edits: findings move with their text and leave when it changes. */

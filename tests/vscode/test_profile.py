@@ -154,6 +154,20 @@ def test_the_extension_activates_in_under_200_ms_by_vs_codes_own_account(
     sys.stdout.write(f"activation by VS Code: {took} ms; own call: {own} ms\n")
 
 
+def test_the_reports_page_is_a_webview_that_follows_the_theme_and_loads_nothing(
+    running: Editor, folder: Path, inside: int, tmp_path: Path
+) -> None:
+    names = ["Light Modern", "Dark High Contrast", "Dark Modern"]
+    seen = running.drive("page", folder, tmp_path / "shots", file=FILE, line=inside, themes=names)
+    colours = [(each["back"], each["text"]) for each in seen["themes"].values()]
+    assert len(set(colours)) == len(names)
+    assert len(seen["policies"]) == 2, "the page's own and the extension's"
+    assert all("default-src 'none'" in policy for policy in seen["policies"])
+    assert not any("http" in policy or "unsafe-eval" in policy for policy in seen["policies"])
+    assert seen["scripted"] > 0, "the page's one script runs"
+    assert not seen["switch"], "the theme decides between dark and light"
+
+
 def test_findings_move_with_their_text_and_leave_when_it_changes(
     running: Editor, folder: Path, top: dict[str, Any], tmp_path: Path
 ) -> None:

@@ -3,6 +3,7 @@ import * as vscode from "vscode";
 import { Heat } from "./heat";
 import { HotspotsTree, reveal } from "./hotspots";
 import { choosePython, install } from "./install";
+import { Pages } from "./pages";
 import type { Place } from "./protocol";
 import { findInterpreter, onInterpreterChange } from "./python";
 import { Session } from "./session";
@@ -16,7 +17,8 @@ export function activate(context: vscode.ExtensionContext): void {
   const status = new Status();
   const tree = new HotspotsTree();
   const heat = new Heat(context);
-  const running = new Session(context, output);
+  const pages = new Pages();
+  const running = new Session(context, output, pages);
   session = running;
 
   context.subscriptions.push(
@@ -24,6 +26,7 @@ export function activate(context: vscode.ExtensionContext): void {
     status,
     tree.view,
     heat,
+    pages,
     running,
     running.onPhase((phase) => {
       status.enter(phase, running.reason);

@@ -2,8 +2,12 @@
 import * as vscode from "vscode";
 import type { Hotspots } from "./protocol";
 
-/** From this share of GPU time on (0 to 1) a line has heat 1, 2, … 5; a bar's height says the same as its colour. */
+/** From this share of GPU time on (0 to 1) a line has heat 1, 2, … 5; a bar's width says the same as its colour. */
 const STEPS = [0.005, 0.02, 0.05, 0.1, 0.25] as const;
+
+/** Hot lines (heat 4 and 5) are wide in the overview ruler, the others narrow: told by more than a colour there, too. */
+const { Left, Full } = vscode.OverviewRulerLane;
+const LANES = [Left, Left, Left, Full, Full] as const;
 
 const ON = "gutterAndRuler";
 
@@ -53,7 +57,7 @@ export class Heat implements vscode.Disposable {
     this.types =
       place === "off"
         ? []
-        : STEPS.map((_, index) => {
+        : LANES.map((lane, index) => {
             const level = String(index + 1);
             return vscode.window.createTextEditorDecorationType({
               isWholeLine: true,
@@ -63,7 +67,7 @@ export class Heat implements vscode.Disposable {
               }),
               ...(ruler && {
                 overviewRulerColor: new vscode.ThemeColor(`optimas.heat${level}`),
-                overviewRulerLane: vscode.OverviewRulerLane.Left,
+                overviewRulerLane: lane,
               }),
             });
           });

@@ -2,20 +2,30 @@
 import * as vscode from "vscode";
 import type { LanguageClient, LanguageClientOptions, Middleware, ServerOptions } from "vscode-languageclient/node";
 import { offerFix } from "./install";
+import type { Pages } from "./pages";
+import { progress } from "./progress";
 import { HOTSPOTS_CHANGED, HOTSPOTS_COMMAND, EMPTY, type Hotspots } from "./protocol";
 import { environment, examine, explain, findInterpreter, type Verdict } from "./python";
 import { chosenSettings } from "./settings";
 
 const LANGUAGES = ["cuda-cpp", "cuda", "c", "cpp", "python"];
 
-/** Pages that the server has written are read, not edited: they open rendered. Everything else opens as ever. */
-const showPages: NonNullable<NonNullable<Middleware["window"]>["showDocument"]> = async (params, token, next) => {
-  if (!params.uri.endsWith(".md")) {
-    return next(params, token);
-  }
-  await vscode.commands.executeCommand("markdown.showPreview", vscode.Uri.parse(params.uri));
-  return { success: true };
-};
+type ShowDocument = NonNullable<NonNullable<Middleware["window"]>["showDocument"]>;
+
+/** What the server has written is read, not edited: texts open rendered, pages in a webview. Everything else as ever. */
+function showIn(pages: Pages): ShowDocument {
+  return async (params, token, next) => {
+    const uri = vscode.Uri.parse(params.uri, true);
+    if (uri.scheme === "file" && uri.path.endsWith(".md")) {
+      await vscode.commands.executeCommand("markdown.showPreview", uri);
+    } else if (uri.scheme === "file" && uri.path.endsWith(".html")) {
+      await pages.show(uri.fsPath);
+    } else {
+      return next(params, token);
+    }
+    return { success: true };
+  };
+}
 
 export type Phase = "starting" | "running" | "stopped" | "failed";
 
@@ -35,6 +45,7 @@ export class Session implements vscode.Disposable {
   constructor(
     private readonly context: vscode.ExtensionContext,
     private readonly output: vscode.LogOutputChannel,
+    private readonly pages: Pages,
   ) {}
 
   /** Starts the server, or stops it and starts it again; calls made meanwhile wait their turn. */
@@ -92,7 +103,10 @@ export class Session implements vscode.Disposable {
       markdown: { isTrusted: false, supportHtml: false },
       progressOnInitialization: true,
       middleware: {
-        window: { showDocument: showPages },
+        window: { showDocument: showIn(this.pages) },
+        handleWorkDoneProgress: progress((token) => {
+          void this.client?.sendNotification("window/workDoneProgress/cancel", { token });
+        }),
         workspace: {
           // Only what somebody chose goes to the server: a default sent along would hide the folder's optimas.toml.
           configuration: (params) =>
