@@ -5,26 +5,20 @@ What builds and what proves is handed in: both run other people's code, under li
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import hashlib
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TypeVar
+import time
+from collections.abc import AsyncGenerator, Callable
+from dataclasses import dataclass, field
 
-from optimas_lsp.errors import OptimasError
-from optimas_lsp.rewrite.backends.model import Backend, Reply, Request, Turn, Usage
+from optimas_lsp.rewrite.backends.model import Backend, Request, Turn, Usage
 from optimas_lsp.rewrite.candidate import Candidate, Encoding
-from optimas_lsp.rewrite.edits import EditError
-from optimas_lsp.rewrite.guard.model import RuleVerdict
-from optimas_lsp.rewrite.guardrails import examine, verdict_of
-from optimas_lsp.rewrite.locate import LocationError
-from optimas_lsp.rewrite.outcome import Attempt, Proof, Rewriting, Status
+from optimas_lsp.rewrite.judging import Judge
+from optimas_lsp.rewrite.outcome import Attempt, Rewriting, Status
 from optimas_lsp.rewrite.parse import NoProposal
-from optimas_lsp.rewrite.prompt_repair import failed_text, refused_text, unusable_text
 from optimas_lsp.rewrite.task import Builder, Notify, Prove, Task
+from optimas_lsp.rewrite.tournament import NOT_PROVEN, Entrant, Heat, Rules, Screen
 
-__all__ = ["Builder", "Notify", "Prove", "Task", "dry_run", "optimize"]
+__all__ = ["NOT_PROVEN", "Builder", "Notify", "Prove", "Rules", "Screen", "Task", "dry_run", "optimize"]
 
 ASKED_AGAIN = frozenset({"malformed", "truncated"})
 """Answers that are no proposal and that telling the backend so may mend."""
@@ -35,8 +29,6 @@ CANNOT_BUILD = frozenset({"no-compiler", "no-command"})
 LONGEST_ECHO = 60_000
 """Characters of its own answer that a backend is shown again."""
 
-NOT_PROVEN = "not proven: it was neither run nor timed; a proof needs an NVIDIA GPU"
-
 
 async def optimize(
     task: Task,
@@ -44,17 +36,23 @@ async def optimize(
     builder: Builder | None,
     *,
     prove: Prove | None = None,
+    screen: Screen | None = None,
+    rules: Rules | None = None,
     notify: Notify = lambda _stage, _words: None,
+    clock: Callable[[], float] = time.monotonic,
 ) -> Rewriting:
     """Ask, judge and build until one candidate stands, nothing is to be done, or every try is used up.
 
-    ``builder`` None: nothing may be built, so a judged candidate is the outcome. Cancelling ends the request or the
-    build at once. Raises BackendError for a backend that cannot work at all.
+    ``builder`` None: nothing may be built, so a judged candidate is the outcome. With ``screen``, as many candidates as
+    ``rules`` says are compared by short proofs before the best is proven. Cancelling ends the request, the build or the
+    proof at once. Raises BackendError for a backend that cannot work at all.
     """
-    course = _Course(task, backend, builder, prove, notify)
+    course = _Course(task, backend, Judge(task, builder, notify), prove, screen, rules or Rules(), clock, notify)
     end = await course.run()
     candidate = end.candidate
     profile = task.subject.profile
+    chosen = None if end.number is None else next(each for each in course.attempts if each.number == end.number)
+    shown = chosen or (course.attempts[-1] if course.attempts else None)
     return Rewriting(
         analysis=task.subject.kernel,
         device=profile.device,
@@ -70,8 +68,11 @@ async def optimize(
         prompt=task.prompt,
         commands=() if builder is None else builder.commands,
         attempts=tuple(course.attempts),
+        chosen=end.number,
         usage=course.usage,
-        proof=course.attempts[-1].proof if course.attempts else None,
+        proof=None if shown is None else shown.proof,
+        compared=None if shown is None or shown.proof is None else shown.proof.compared,
+        diff="" if candidate is None else candidate.diff(task.name),
         edits=() if candidate is None else candidate.edits,
         edited=None if candidate is None else Encoding.of(candidate.edited)[0].text,
     )
@@ -79,57 +80,105 @@ async def optimize(
 
 @dataclass(frozen=True)
 class _End:
-    """How the tries ended; ``candidate`` is the one that stands."""
+    """How the tries ended; ``candidate`` is the one that stands, from try ``number``."""
 
     status: Status
     sentence: str
     candidate: Candidate | None = None
+    number: int | None = None
 
 
+@dataclass
 class _Course:
     """The tries of one rewrite."""
 
-    def __init__(
-        self, task: Task, backend: Backend, builder: Builder | None, prove: Prove | None, notify: Notify
-    ) -> None:
-        self.task = task
-        self.backend = backend
-        self.builder = builder
-        self.prove = prove
-        self.notify = notify
-        self.attempts: list[Attempt] = []
-        self.usage = Usage()
+    task: Task
+    backend: Backend
+    judge: Judge
+    prove: Prove | None
+    screen: Screen | None
+    rules: Rules
+    clock: Callable[[], float]
+    notify: Notify
+    attempts: list[Attempt] = field(default_factory=list[Attempt])
+    usage: Usage = field(default_factory=Usage)
+    stopped: _End | None = None
+    """Why asking again is of no use, once that is so."""
 
     async def run(self) -> _End:
         """Try until something stands or nothing more is of use."""
-        turns: tuple[Turn, ...] = ()
-        for number in range(1, self.task.attempts + 1):
-            self.notify("propose", f"asking {self.task.backend}, try {number} of {self.task.attempts}")
-            reply = await self.backend.ask(Request(prompt=self.task.prompt, turns=turns))
-            self.usage += reply.usage
-            attempt, candidate, wrong = await self._judge(number, reply)
-            if candidate is not None:
-                attempt = await self._proved(attempt, candidate)
-            self.attempts.append(attempt)
-            end = self._end(attempt, candidate)
-            if end is not None:
-                return end
-            echo = (reply.text or "(nothing)")[:LONGEST_ECHO]
-            turns = (Turn(role="assistant", text=echo), Turn(role="user", text=wrong))
-        problem = self.attempts[-1].problem
-        if self.attempts[-1].proof is not None:
-            return _End("refuted", f"{self._tries()}; {problem}")
-        return _End("manual-review", f"{self._tries()}; a person has to look at it: {problem}")
+        began = self.clock()
+        size = self.rules.candidates if self.screen is not None and self.prove is not None else 1
+        heat: list[Entrant] = []
 
-    def _end(self, attempt: Attempt, candidate: Candidate | None) -> _End | None:
-        """The end, if this try is the last that is of use."""
-        outcome, proof = attempt.reply.outcome, attempt.proof
-        if candidate is not None and proof is not None:
-            done = "passes the guardrails and builds" if attempt.compiled is not None else "passes the guardrails"
-            words = f"a rewrite of {self.task.subject.kernel.base_name} {done}; {proof.sentence}"
-            if proof.state != "refuted":
-                return _End("candidate", words, candidate)
-            return None if self.task.search else _End("refuted", words)
+        def late() -> bool:
+            return self.rules.budget_s is not None and self.clock() - began > self.rules.budget_s
+
+        async for entrant in self._entrants(late):
+            heat.append(entrant)
+            if len(heat) == size or late():
+                end = await self._decided(heat, late)
+                heat = []
+                if end is not None:
+                    return end
+        end = await self._decided(heat, late) if heat else None
+        return end or self._failed()
+
+    async def _entrants(self, late: Callable[[], bool]) -> AsyncGenerator[Entrant]:
+        """Candidates that pass the cheap gates, as they come; a model is asked for each of its samples anew."""
+        seen: dict[str, int] = {}
+        total = self.task.attempts * self.task.samples
+        for _sample in range(self.task.samples):
+            turns: tuple[Turn, ...] = ()
+            self.stopped = None
+            for _ in range(self.task.attempts):
+                number = len(self.attempts) + 1
+                if seen and late():
+                    return
+                self.notify("propose", f"asking {self.task.backend}, try {number} of {total}")
+                reply = await self.backend.ask(Request(prompt=self.task.prompt, turns=turns))
+                self.usage += reply.usage
+                judged = await self.judge.judge(number, reply)
+                attempt, candidate = judged.attempt, judged.candidate
+                earlier = None if candidate is None else seen.get(candidate.sha256)
+                if candidate is not None and earlier is None:
+                    seen[candidate.sha256] = number
+                    self.attempts.append(attempt)
+                    yield Entrant(attempt, candidate)
+                elif candidate is not None:
+                    same = {"problem": f"the same change as try {earlier}", "stopped_at": "propose"}
+                    self.attempts.append(attempt.model_copy(update=same))
+                else:
+                    self.attempts.append(attempt)
+                    self.stopped = self._end(attempt)
+                if self.stopped is not None and (self.task.search or attempt.compiled is not None):
+                    return
+                if self.stopped is not None or (candidate is not None and not self.task.search):
+                    break
+                echo = (reply.text or "(nothing)")[:LONGEST_ECHO]
+                turns = (Turn(role="assistant", text=echo), Turn(role="user", text=judged.wrong))
+
+    async def _decided(self, entrants: list[Entrant], late: Callable[[], bool]) -> _End | None:
+        """The end, if one of these stands."""
+        heat = Heat(tuple(entrants), self.prove, self.screen, self.rules, late, self.notify)
+        attempts, standing = await heat.hold()
+        for each in attempts:
+            self.attempts[each.number - 1] = each
+        if standing is None:
+            return None
+        attempt, candidate = attempts[standing], entrants[standing].candidate
+        said = "" if attempt.proof is None else f"; {attempt.proof.sentence}"
+        timed = sum(each.screened is not None for each in attempts)
+        rank = f"; chosen out of {timed} by short proofs" if timed > 1 else ""
+        return _End("candidate", f"{self._done(attempt)}{said}{rank}", candidate, attempt.number)
+
+    def _done(self, attempt: Attempt) -> str:
+        done = "passes the guardrails and builds" if attempt.compiled is not None else "passes the guardrails"
+        return f"a rewrite of {self.task.subject.kernel.base_name} {done}"
+
+    def _end(self, attempt: Attempt) -> _End | None:
+        """The end, if asking again after this try is of no use."""
+        outcome = attempt.reply.outcome
         if isinstance(outcome, NoProposal):
             return None if outcome.kind in ASKED_AGAIN else self._without_answer(outcome)
         if not outcome.functions:
@@ -149,95 +198,20 @@ class _Course:
             f"{outcome.sentence}; before that: {earlier.problem}",
         )
 
-    async def _proved(self, attempt: Attempt, candidate: Candidate) -> Attempt:
-        """The attempt with its proof, or with the reason why there is none."""
-        if self.prove is None or attempt.verdict is None:
-            return attempt.model_copy(update={"proof": Proof(state="not-proven", sentence=NOT_PROVEN)})
-        self.notify("prove", f"running the original and the candidate of try {attempt.number}")
-        proof = await self.prove(candidate, attempt.verdict)
-        refuted = {"problem": proof.sentence, "stopped_at": "prove"} if proof.state == "refuted" else {}
-        return attempt.model_copy(update={"proof": proof, **refuted})
+    def _failed(self) -> _End:
+        """Nothing stands."""
+        proven = [each for each in self.attempts if each.proof is not None]
+        if proven and not self.task.search and self.task.samples == 1:
+            return _End("refuted", f"{self._done(proven[-1])}; {proven[-1].problem}")
+        if self.stopped is not None and (not proven or self.stopped.status == "refuted"):
+            return self.stopped
+        if proven:
+            return _End("refuted", f"{self._tries()}; {proven[-1].problem}")
+        return _End("manual-review", f"{self._tries()}; a person has to look at it: {self.attempts[-1].problem}")
 
     def _tries(self) -> str:
         count = len(self.attempts)
         return "the only try failed" if count == 1 else f"all {count} tries failed"
-
-    async def _judge(self, number: int, reply: Reply) -> tuple[Attempt, Candidate | None, str]:
-        """What became of one answer, the candidate if it stands, else what to tell the backend."""
-        attempt = Attempt(number=number, reply=reply)
-        outcome = reply.outcome
-        if isinstance(outcome, NoProposal):
-            found = attempt.model_copy(update={"problem": outcome.sentence, "stopped_at": "propose"})
-            return found, None, unusable_text(outcome.sentence)
-        if not outcome.functions:
-            found = attempt.model_copy(update={"problem": "it proposes nothing", "stopped_at": "propose"})
-            return found, None, ""
-        self.notify("guard", f"checking the proposal of try {number}")
-        subject = self.task.subject
-        verdict = await asyncio.to_thread(
-            examine,
-            subject.source.syntax.text,
-            outcome,
-            allowed=self.task.prompt.functions,
-            evidence=self.task.prompt.evidence,
-            allow=self.task.allow,
-            limits=self.task.limits,
-            headers=subject.headers,
-        )
-        attempt = attempt.model_copy(update={"verdict": verdict})
-        if not verdict.accepted:
-            problem = "; ".join(f"{rule.id}: {rule.message}" for rule in verdict.failures()[:3])
-            found = attempt.model_copy(update={"problem": problem, "stopped_at": "guard"})
-            return found, None, refused_text(verdict)
-        try:
-            candidate = Candidate.of(self.task.data, outcome, path=subject.source.path)
-        except (EditError, LocationError) as error:
-            found = attempt.model_copy(update={"problem": error.sentence(), "stopped_at": "guard"})
-            return found, None, unusable_text(error.sentence())
-        attempt = attempt.model_copy(update={"diff": candidate.diff(self.task.name)})
-        return await self._built(attempt, candidate)
-
-    async def _built(self, attempt: Attempt, candidate: Candidate) -> tuple[Attempt, Candidate | None, str]:
-        if self.builder is None:
-            return attempt, candidate, ""
-        self.notify("compile", f"building the candidate of try {attempt.number}")
-        builder, files = self.builder, {self.task.name: candidate.edited}
-        compiled = await _blocking(builder, lambda: builder.build(files))
-        attempt = attempt.model_copy(update={"compiled": compiled})
-        if compiled.good:
-            rules = await _blocking(builder, lambda: builder.compare(files))
-            return self._compared(attempt, candidate, rules)
-        edited = Encoding.of(candidate.edited)[0].text
-        found = attempt.model_copy(update={"problem": compiled.sentence, "stopped_at": "compile"})
-        return found, None, failed_text(compiled, edited, self.task.name)
-
-    def _compared(
-        self, attempt: Attempt, candidate: Candidate, rules: tuple[RuleVerdict, ...]
-    ) -> tuple[Attempt, Candidate | None, str]:
-        """The candidate after the rules on its machine code, which join those on its text."""
-        before = attempt.verdict.rules if attempt.verdict is not None else ()
-        attempt = attempt.model_copy(update={"verdict": verdict_of((*before, *rules))})
-        compared = verdict_of(rules)
-        if compared.accepted:
-            return attempt, candidate, ""
-        problem = "; ".join(f"{rule.id}: {rule.message}" for rule in compared.failures())
-        found = attempt.model_copy(update={"problem": problem, "stopped_at": "compile"})
-        return found, None, refused_text(compared, built=True)
-
-
-Result = TypeVar("Result")
-
-
-async def _blocking(builder: Builder, work: Callable[[], Result]) -> Result:
-    """Build in a thread; when this task is cancelled the build is ended and waited for, so that nothing is left."""
-    building = asyncio.ensure_future(asyncio.to_thread(work))
-    try:
-        return await asyncio.shield(building)
-    except asyncio.CancelledError:
-        builder.cancel()
-        with contextlib.suppress(OptimasError):
-            await building
-        raise
 
 
 def dry_run(task: Task, backend: Backend, builder: Builder | None) -> Rewriting:

@@ -25,12 +25,35 @@ proof says that it is not. ``nothing``: the backend found nothing worth changing
 ``manual-review``: no try held, all is kept."""
 
 
+class Gain(Frozen):
+    """How many times shorter a candidate is than the original, with its interval.
+
+    ``stopped_early``: others were clearly better, so that it was not measured to the end.
+    """
+
+    speedup: float
+    low: float
+    high: float
+    stopped_early: bool = False
+
+
 class Proof(Frozen):
     """What the proof said; ``not-proven`` when it could not be made, with the reason."""
 
     state: Literal["proven", "refuted", "not-proven"]
     sentence: str
     details: dict[str, Any] = Field(default={}, description="the proof's own outcome")
+    compared: dict[str, Any] | None = Field(default=None, description="optimas.compare/1 of both versions' profiles")
+
+    @property
+    def gain(self) -> Gain | None:
+        """What was timed, on the input that decides: kernel times where there are some, else program times."""
+        timing: dict[str, Any] = self.details.get("timing") or {}
+        main: dict[str, Any] | None = timing.get("kernel_ns") or timing.get("program_s")
+        if main is None:
+            return None
+        early = timing.get("stopped") == "race"
+        return Gain(speedup=main["speedup"], low=main["low"], high=main["high"], stopped_early=early)
 
 
 class Attempt(Frozen):
@@ -46,11 +69,16 @@ class Attempt(Frozen):
     diff: str = ""
     problem: str = ""
     proof: Proof | None = None
+    screened: Proof | None = Field(default=None, description="the short proof by which candidates were compared")
     stopped_at: Stage | None = None
 
 
 class Rewriting(Frozen):
-    """``optimas.rewrite/1``: one kernel, one backend, at most three answers, one outcome in ``sentence``."""
+    """``optimas.rewrite/1``: one kernel, one backend, one outcome in ``sentence``.
+
+    Where later rounds started from earlier winners, ``rounds`` holds them all, each with the ``parent`` that it started
+    from; the change, the proof and the sentence are then those of the last winner against the original.
+    """
 
     schema_: Literal["optimas.rewrite/1"] = Field(default=SCHEMA, alias="schema")
     status: Status
@@ -62,10 +90,12 @@ class Rewriting(Frozen):
     prompt: Prompt
     commands: tuple[tuple[str, ...], ...] = Field(default=(), description="how the candidate is built")
     attempts: tuple[Attempt, ...] = ()
+    chosen: int | None = Field(default=None, description="number of the attempt that stands")
     usage: Usage = Usage()
     proof: Proof | None = None
     edits: tuple[LineEdit, ...] = Field(default=(), description="the candidate as line edits, status 'candidate' only")
     edited: str | None = Field(default=None, description="the candidate's whole text, status 'candidate' only")
+    diff: str = Field(default="", description="the candidate as a unified diff, status 'candidate' only")
     analysis: KernelAnalysis | None = Field(default=None, description="the kernel, its evidence and lines")
     device: Device | None = Field(default=None, description="the profiled GPU")
     tool: Tool | None = Field(default=None, description="the profiler")
@@ -75,9 +105,17 @@ class Rewriting(Frozen):
     scores: dict[str, Any] | None = Field(default=None, description="EAR scores, optimas.ear/1; None: not scored")
     explanation: tuple[str, ...] = Field(default=(), description="evidence, cause, change and effect in sentences")
     compared: dict[str, Any] | None = Field(default=None, description="optimas.compare/1 of both versions' profiles")
+    parent: str = Field(default="", description="base_sha256 of the round that this one started from; '' for the first")
+    rounds: tuple[Rewriting, ...] = Field(default=(), description="every round, where there were several")
+    ended: str = Field(default="", description="why no further round was made, where several were asked for")
     kept: str | None = Field(default=None, description="folder with everything, status 'manual-review' only")
 
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, serialize_by_alias=True)
+
+    @property
+    def standing(self) -> Attempt | None:
+        """The attempt that the candidate is from."""
+        return next((each for each in self.attempts if each.number == self.chosen), None)
 
     @property
     def last(self) -> Attempt | None:

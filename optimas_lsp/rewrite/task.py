@@ -49,7 +49,8 @@ class Task:
     """What is to be rewritten: the subject, its prompt, the file's bytes, and what the user permits.
 
     ``name`` is the file's path relative to the program's folder, ``attempts`` how many answers are asked for at most.
-    ``search``: each answer is another candidate, so that after a refuted one the next is tried.
+    ``search``: each answer is another candidate, so that after a refuted one the next is tried. ``samples``: how often
+    a model is asked from the start, each time with as many attempts.
     """
 
     subject: Subject
@@ -61,6 +62,7 @@ class Task:
     allow: tuple[Allowance, ...] = ()
     limits: Limits | None = None
     search: bool = False
+    samples: int = 1
 
     @classmethod
     def of(
@@ -73,6 +75,7 @@ class Task:
         allow: tuple[Allowance, ...] = (),
         limits: Limits | None = None,
         search: bool = False,
+        samples: int = 1,
         data: bytes | None = None,
     ) -> Task:
         """``data`` None: the file is read. Raises UnsupportedSourceError, or EditError for undecodable bytes."""
@@ -84,4 +87,4 @@ class Task:
                 remedy="optimas prompt prints what a model would be asked; have a person judge its answer",
             )
         found = unit.path.read_bytes() if data is None else data
-        return cls(subject, prompt, found, unit.name, backend, attempts, allow, limits, search)
+        return cls(subject, prompt, found, unit.name, backend, attempts, allow, limits, search, samples)
