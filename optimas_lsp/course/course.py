@@ -128,8 +128,9 @@ class Course:
             )
         if self.builder is not None and self.builder.commands:
             actions.append(Run(commands=self.builder.commands, why=self.builder.why))
-        if self.prover is not None and self.prover.commands:
-            actions.append(Run(commands=self.prover.commands, why=self.prover.why))
+        action = None if self.prover is None else self.prover.action
+        if action is not None:
+            actions.append(action)
         return tuple(actions)
 
     def dry_run(self) -> Rewriting:

@@ -38,7 +38,7 @@ class Program:
     def of(
         cls, source: Path, folder: Path | None = None, *, settings: Settings | None = None, open_: Open = open_report
     ) -> Program:
-        """The program of ``source``: in ``folder``, else the nearest folder with an ``optimas.toml``, else its own.
+        """The program of ``source``: in ``folder``, else where ``home_of`` finds it.
 
         ``settings`` None: those of the folder. Raises SourceError when there is no such file, or when it is not in the
         folder, and ConfigError for wrong settings.
@@ -69,5 +69,8 @@ class Program:
 
 
 def home_of(source: Path) -> Path:
-    """The nearest folder above ``source`` with an ``optimas.toml``, else its own."""
-    return next((folder for folder in source.parents if (folder / FILE_NAME).is_file()), source.parent)
+    """The nearest folder above ``source`` with an ``optimas.toml``, else one whose build files use it, else its own."""
+    from optimas_lsp.prove.inference import root_of
+
+    configured = next((folder for folder in source.parents if (folder / FILE_NAME).is_file()), None)
+    return configured or root_of(source) or source.parent

@@ -51,13 +51,16 @@ def how_of(job: Path, specification: Mapping[str, Any]) -> How:
     """How this job proves it, with the runner's defaults filled in."""
     target: dict[str, Any] = specification["target"]
     ceiling: float | None = specification.get("ceiling_speedup")
+    timing = {**TIMING, **specification.get("timing", {})}
+    timing.pop("race", None)  # what others reached meanwhile: a candidate that loses against it passes nothing
     settings = {
-        **{f"timing.{name}": value for name, value in {**TIMING, **specification.get("timing", {})}.items()},
+        **{f"timing.{name}": value for name, value in timing.items()},
         **{f"limits.{name}": value for name, value in specification.get("limits", {}).items()},
         "time_input": target.get("time_input"),
         "sanitize_input": target.get("sanitize_input"),
         "time_limit_s": target.get("time_limit_s"),
         "build_limit_s": target.get("build_limit_s"),
+        "time_inputs": sorted(specification.get("time_inputs") or ()),
         "sanitizers": sorted(specification.get("sanitizers", SANITIZERS)),
         "required": sorted(specification.get("required") or REQUIRED),
         "ceiling": None if ceiling is None else float(f"{ceiling:.4g}"),
@@ -78,7 +81,7 @@ def differences(recorded: How, now: How) -> tuple[str, ...]:
     other = [
         f"{name} {_shown(recorded.settings.get(name))} instead of {_shown(now.settings.get(name))}"
         for name in names
-        if recorded.settings.get(name) != now.settings.get(name)
+        if (recorded.settings.get(name) or None) != (now.settings.get(name) or None)
     ]
     return (*said, *(["with other settings: " + ", ".join(other)] if other else []))
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from optimas_lsp.config import FILE_NAME, load_toml
 from optimas_lsp.errors import OptimasError
 from optimas_lsp.prove.bundle import pack
 from optimas_lsp.prove.executors.local import Local
@@ -17,20 +16,44 @@ from optimas_lsp.prove.executors.outcome import Event, Executor, Outcome, Runnin
 from optimas_lsp.prove.executors.recorded import Recorded
 from optimas_lsp.prove.executors.slurm import Slurm
 from optimas_lsp.prove.executors.ssh import Ssh
+from optimas_lsp.prove.inference import Wanted, find_target
 from optimas_lsp.prove.report import conclusion
 from optimas_lsp.prove.runner.tools import gpu
-from optimas_lsp.prove.target import Target, parse_target
+from optimas_lsp.prove.target import Target
+from optimas_lsp.profile.model import Profile
 from optimas_lsp.rewrite.candidate import Candidate
+from optimas_lsp.rewrite.consent import Run
 from optimas_lsp.rewrite.guard.model import Verdict
 from optimas_lsp.rewrite.outcome import Proof
 from optimas_lsp.rewrite.prompt_writer import Subject
+
+
+def wanted(folder: Path, source: Path, profile: Profile) -> Wanted:
+    """What a target is looked for with."""
+    major, minor = profile.device.compute_capability
+    process = next((Path(launch.process).name for launch in profile.launches if launch.process), "")
+    return Wanted(folder, source, process, 10 * major + minor)
+
+
+def proof_action(target: Target, executor: Executor, inferred: Sequence[str] = ()) -> Run | None:
+    """What a proof runs: the build and the program on every input, many times; None for a recorded one."""
+    if isinstance(executor, Recorded):
+        return None
+    words = "the proof, each many times"
+    if isinstance(executor, Ssh):
+        words += f", on {executor.host}, where the folder is copied to"
+    elif isinstance(executor, Slurm):
+        words += ", as a Slurm job"
+    words += "".join(f"; {each}" for each in inferred)
+    return Run(commands=(*target.build, *target.inputs.values()), why=words)
 
 
 @dataclass(frozen=True)
 class Prover:
     """Packs a job, runs it and waits for its end; cancelling ends every process of the job.
 
-    ``on_event`` is told how it goes, from another thread.
+    ``on_event`` is told how it goes, from another thread; ``inferred`` says what was concluded from what where no
+    ``[target]`` is configured.
     """
 
     folder: Path
@@ -38,33 +61,23 @@ class Prover:
     target: Target
     executor: Executor
     on_event: Callable[[Event], None] = lambda _event: None
+    inferred: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, folder: Path, subject: Subject, executor: Executor) -> Prover | None:
-        """A prover; None where there is no ``[target]`` that says how to run the program, or no GPU on this machine.
+        """A prover; None where there is no GPU on this machine and the proof would run here.
 
-        Raises ConfigError for a wrong ``[target]``.
+        Raises ConfigError for a wrong ``[target]``, and NoTargetError where there is none and none can be inferred.
         """
-        toml = folder / FILE_NAME
-        table = load_toml(toml).get("target") if toml.is_file() else None
-        if table is None or (isinstance(executor, Local) and gpu() is None):
+        if isinstance(executor, Local) and gpu() is None:
             return None
-        return cls(folder, subject, parse_target(table, where=str(toml)), executor)
+        found = find_target(wanted(folder, subject.home.path, subject.profile))
+        return cls(folder, subject, found.target, executor, inferred=found.sentences)
 
     @property
-    def commands(self) -> tuple[tuple[str, ...], ...]:
-        """What a proof runs: the build and the program on every input, many times; nothing for a recorded one."""
-        if isinstance(self.executor, Recorded):
-            return ()
-        return (*self.target.build, *self.target.inputs.values())
-
-    @property
-    def why(self) -> str:
-        """What the commands are for, and where they run unless that is here."""
-        words = "the proof, each many times"
-        if isinstance(self.executor, Ssh):
-            return f"{words}, on {self.executor.host}, where the folder is copied to"
-        return f"{words}, as a Slurm job" if isinstance(self.executor, Slurm) else words
+    def action(self) -> Run | None:
+        """What is to be accepted before a proof."""
+        return proof_action(self.target, self.executor, self.inferred)
 
     async def prove(self, candidate: Candidate, verdict: Verdict) -> Proof:
         """The proof's conclusion; a proof that cannot be made is ``not-proven`` with the reason."""
