@@ -14,6 +14,7 @@ import typer
 
 from optimas_lsp.cli import output as output_file
 from optimas_lsp.cli.options import (
+    Accept,
     EvidenceList,
     Folder,
     Format,
@@ -72,9 +73,7 @@ def optimize(
         bool, typer.Option("--build/--no-build", help="Build the candidate; otherwise only judge it.")
     ] = True,
     prove: Annotated[bool, typer.Option("--prove/--no-prove", help="Prove the candidate, if that is possible.")] = True,
-    accept: Annotated[
-        bool, typer.Option("--accept", help="Accept for this folder what would be sent and run (optimas consent).")
-    ] = False,
+    accept: Accept = False,
     prompt_file: Annotated[
         Path | None, typer.Option("--prompt-file", metavar="FILE", help="Backend manual: write the prompt here.")
     ] = None,

@@ -75,6 +75,10 @@ RecordsFolder = Annotated[
     Path | None, typer.Option("--records", metavar="DIR", help="recorded: the folder of recorded results.")
 ]
 
+Accept = Annotated[
+    bool, typer.Option("--accept", help="Accept for this folder what would be sent and run (optimas consent).")
+]
+
 
 def proof_settings(
     settings: Prove,

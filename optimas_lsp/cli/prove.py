@@ -14,6 +14,7 @@ import typer
 from optimas_lsp.cli import output as output_file
 from optimas_lsp.cli.failures import say
 from optimas_lsp.cli.options import (
+    Accept,
     Allowed,
     Format,
     KernelPattern,
@@ -32,12 +33,13 @@ from optimas_lsp.cli.options import (
     TextOrJson,
     proof_settings,
 )
-from optimas_lsp.errors import ConfigError, SourceError
+from optimas_lsp.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
     from optimas_lsp.cli.rewriting import Program as Reading
+    from optimas_lsp.profile.model import Profile
     from optimas_lsp.prove.executors.outcome import Executor, Outcome
     from optimas_lsp.prove.target import Target
     from optimas_lsp.rewrite.proposal import Proposal
@@ -66,22 +68,26 @@ def prove(
     gpus: SlurmGpus = None,
     time: SlurmTime = None,
     records: RecordsFolder = None,
+    accept: Accept = False,
     format_: TextOrJson = Format.text,
     output: Output = None,
 ) -> None:
     """Prove a rewrite: build and run both versions in copies, compare them bit for bit, sanitize and time them.
 
-    How to build and run it stands in the table target of its optimas.toml. Exit status 0: proven; 1: rejected or not
-    proven, for instance because there is no GPU; 2: the proof could not be made. JSON is the schema optimas.proof/1.
+    How to build and run it stands in the table target of its optimas.toml; without one it is inferred from its build
+    files. What would be run is shown once and has to be accepted (optimas consent). Exit status 0: proven; 1: rejected
+    or not proven, for instance because there is no GPU; 2: the proof could not be made. JSON is optimas.proof/1.
     """
+    from optimas_lsp.cli.consent import asker
     from optimas_lsp.cli.guard import judge
-    from optimas_lsp.config import FILE_NAME
     from optimas_lsp.course import Program
     from optimas_lsp.prove.bundle import pack
     from optimas_lsp.prove.executors.making import make_executor
+    from optimas_lsp.prove.inference import find_target
+    from optimas_lsp.prove.proving import proof_action, wanted
     from optimas_lsp.prove.report import Proof, as_text, conclusion
-    from optimas_lsp.prove.target import read_target
     from optimas_lsp.rewrite.candidate import Candidate
+    from optimas_lsp.rewrite.consent import Consents, require
 
     if output is not None:
         output_file.check(output, [source, proposal, profile])
@@ -97,15 +103,13 @@ def prove(
         records=records,
     )
     program, proposed, verdict = judge(source, proposal, profile=profile, kernel=kernel, allow=allow)
-    toml = program.folder / FILE_NAME
-    if not toml.is_file():
-        raise SourceError(
-            "nothing says how to build and run this program",
-            where=program.source,
-            remedy=f"put a [target] table into {FILE_NAME} beside it, see docs/proof.md",
-        )
-    whole = read_target(toml)
-    target = _restricted(whole, inputs)
+    measured, kernels, ceiling = _kernels(program, profile, kernel, proposed)
+    found = find_target(wanted(program.folder, program.source, measured))
+    target = _restricted(found.target, inputs)
+    place = make_executor(settings, program.folder)
+    action = proof_action(target, place, found.sentences)
+    if action is not None and verdict.accepted:
+        require(Consents.of_user(), program.folder, [action], asker(accept=accept))
     why = "; ".join(f"{rule.id}: {rule.message}" for rule in verdict.failures())
     static = {
         "status": "pass" if verdict.accepted else "fail",
@@ -115,13 +119,13 @@ def prove(
     data = program.source.read_bytes()
     candidate = Candidate.of(data, proposed, path=program.source) if verdict.accepted else None
     name = program.source.relative_to(program.folder).as_posix()
-    kernels, ceiling = _kernels(program, profile, kernel, proposed)
     with _folder(job) as folder:
         edited = data if candidate is None else candidate.edited
         pack(program.folder, target, {name: edited}, folder, kernels=kernels, static=static, ceiling_speedup=ceiling)
-        outcome = _run(make_executor(settings, program.folder), folder)
-    left_out = sorted(set(whole.inputs) - set(target.inputs))
-    open_ = (*outcome.not_checked, *([f"inputs left out: {', '.join(left_out)}"] if left_out else []))
+        outcome = _run(place, folder)
+    left_out = sorted(set(found.target.inputs) - set(target.inputs))
+    inferred = [f"the target was inferred: {each}" for each in found.sentences]
+    open_ = (*inferred, *outcome.not_checked, *([f"inputs left out: {', '.join(left_out)}"] if left_out else []))
     proof = Proof(
         source=name,
         executor=settings.executor,
@@ -152,8 +156,10 @@ def _restricted(target: Target, name: str) -> Target:
     return target.model_copy(update=only)
 
 
-def _kernels(program: Reading, report: Path, pattern: str, proposal: Proposal) -> tuple[list[str], float | None]:
-    """Mangled names of the report's kernels that the proposal changes, and the most that they may gain, if known."""
+def _kernels(
+    program: Reading, report: Path, pattern: str, proposal: Proposal
+) -> tuple[Profile, list[str], float | None]:
+    """The profile, mangled names of its kernels that the proposal changes, and the most they may gain, if known."""
     from dataclasses import replace
 
     from optimas_lsp.rewrite.prompt_files import Files
@@ -181,7 +187,7 @@ def _kernels(program: Reading, report: Path, pattern: str, proposal: Proposal) -
             ceiling = each.roofline.ceiling if each.roofline is not None else None
             limits.append(None if ceiling is None else ceiling.work_speedup)
     known = [limit for limit in limits if limit is not None]
-    return names, max(known) if known and len(known) == len(limits) else None
+    return profile, names, max(known) if known and len(known) == len(limits) else None
 
 
 @contextmanager

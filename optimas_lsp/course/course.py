@@ -17,20 +17,22 @@ from optimas_lsp.insight.evidence import KernelAnalysis
 from optimas_lsp.prove.building import ScratchBuilder
 from optimas_lsp.prove.executors.making import make_executor
 from optimas_lsp.prove.executors.outcome import Event
+from optimas_lsp.prove.inference import NoTargetError
 from optimas_lsp.prove.proving import Prover
 from optimas_lsp.rewrite import optimize
 from optimas_lsp.rewrite.backends.embedded import CatalogueBackend
 from optimas_lsp.rewrite.backends.making import make_backend
 from optimas_lsp.rewrite.backends.model import Backend
 from optimas_lsp.rewrite.backends.model import Request as Asked
+from optimas_lsp.rewrite.candidate import Candidate
 from optimas_lsp.rewrite.consent import Action, Run, Send
 from optimas_lsp.rewrite.experience import Experience
-from optimas_lsp.rewrite.guard.model import Limits
-from optimas_lsp.rewrite.outcome import Rewriting
+from optimas_lsp.rewrite.guard.model import Limits, Verdict
+from optimas_lsp.rewrite.outcome import Proof, Rewriting
 from optimas_lsp.rewrite.prompt import PastCase, Prompt, build_prompt
 from optimas_lsp.rewrite.prompt_writer import Subject
 from optimas_lsp.rewrite.subsets import parse_subset
-from optimas_lsp.rewrite.task import Notify, Task
+from optimas_lsp.rewrite.task import Notify, Prove, Task
 
 CANDIDATES = 12
 """Candidates of the catalogue that are tried at most: each is another one, no repair of the last."""
@@ -53,6 +55,7 @@ class Course:
     backend: Backend
     builder: ScratchBuilder | None
     prover: Prover | None
+    unproven: str = ""
 
     @classmethod
     def of(
@@ -95,11 +98,15 @@ class Course:
             limits=Limits.of(program.settings.guard),
         )
         builder = prover = None
+        unproven = ""
         if request.build:
             builder = ScratchBuilder.of(program.folder, subject.home.path, subject.profile, settings.allow)
         if request.build and request.prove:
-            prover = Prover.of(program.folder, subject, make_executor(program.settings.prove, program.folder))
-        return cls(program, past.corpus, task, backend, builder, prover)
+            try:
+                prover = Prover.of(program.folder, subject, make_executor(program.settings.prove, program.folder))
+            except NoTargetError as error:
+                unproven = f"not proven: {error.sentence()}"
+        return cls(program, past.corpus, task, backend, builder, prover, unproven)
 
     @property
     def subject(self) -> Subject:
@@ -141,6 +148,8 @@ class Course:
         """Do it. Cancelling ends every process that was started. Raises OptimasError where no outcome is possible."""
         started = datetime.now(UTC).replace(microsecond=0).isoformat()
         proof = None if self.prover is None else replace(self.prover, on_event=_told(notify)).prove
+        if self.unproven:
+            proof = _unproven(self.unproven)
         rewriting = await optimize.optimize(self.task, self.backend, self.builder, prove=proof, notify=notify)
         done = rewriting.model_copy(update={"started": started})
         await asyncio.to_thread(self.corpus.keep, done, context=Context(project=self.program.folder.name))
@@ -173,6 +182,15 @@ class _Past:
         if query is None:
             return None
         return self.corpus.experience(query.rules, without=query if self.study else None)
+
+
+def _unproven(sentence: str) -> Prove:
+    """What stands in for a proof that cannot be made."""
+
+    async def prove(_candidate: Candidate, _verdict: Verdict) -> Proof:
+        return Proof(state="not-proven", sentence=sentence)
+
+    return prove
 
 
 def _told(notify: Notify) -> Callable[[Event], None]:

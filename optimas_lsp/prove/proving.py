@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from optimas_lsp.errors import OptimasError
+from optimas_lsp.profile.model import Profile
 from optimas_lsp.prove.bundle import pack
 from optimas_lsp.prove.executors.local import Local
 from optimas_lsp.prove.executors.outcome import Event, Executor, Outcome, Running
@@ -20,7 +21,6 @@ from optimas_lsp.prove.inference import Wanted, find_target
 from optimas_lsp.prove.report import conclusion
 from optimas_lsp.prove.runner.tools import gpu
 from optimas_lsp.prove.target import Target
-from optimas_lsp.profile.model import Profile
 from optimas_lsp.rewrite.candidate import Candidate
 from optimas_lsp.rewrite.consent import Run
 from optimas_lsp.rewrite.guard.model import Verdict

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from pathlib import Path
 from typing import Annotated, Any, cast
@@ -80,8 +81,13 @@ def parse_target(table: object, *, where: str) -> Target:
     try:
         target = Target.model_validate(cast("dict[str, Any]", table))
     except ValidationError as error:
-        words = "; ".join(f"'target.{'.'.join(str(p) for p in item['loc'])}': {item['msg']}" for item in error.errors())
-        raise ConfigError(words, where=where, remedy="see docs/proof.md for every key of [target]") from None
+        words, remedies = list[str](), dict[str, None]()
+        for item in error.errors():
+            key = str(item["loc"][0])
+            words.append(f"'target.{'.'.join(str(p) for p in item['loc'])}': {_said(item['type'], item['msg'])}")
+            remedies.setdefault(_remedy(key))
+        remedy = "; ".join([*remedies, "see docs/proof.md for every key of [target]"])
+        raise ConfigError("; ".join(words), where=where, remedy=remedy) from None
     if not target.inputs:
         raise ConfigError("[target.inputs] names no command", where=where, remedy='add default = ["build/program"]')
     for key in ("time_input", "sanitize_input"):
@@ -91,3 +97,30 @@ def parse_target(table: object, *, where: str) -> Target:
                 f"'target.{key}' names the input '{name}', which [target.inputs] does not have", where=where
             )
     return target
+
+
+_EXPECTED = {
+    "build": 'a list of commands, each a list of words: [["make", "program"]]',
+    "inputs": 'a table of names and commands: default = ["./program", "--size", "10"]',
+    "outputs": '"stdout" and patterns of files: ["stdout", "results/*.bin"]',
+    "ignore": 'a list of regular expressions: ["^time"]',
+    "exclude": 'a list of patterns of files: ["*.ncu-rep", "notes/*"]',
+    "binary": 'the path of the built program: "build/program"',
+    "time_limit_s": "a number of seconds above 0",
+    "build_limit_s": "a number of seconds above 0",
+    "time_input": "the name of an input",
+    "sanitize_input": "the name of an input",
+    "tolerance": "a table: { relative = 1e-6, absolute = 0.0 }",
+    "kernels": 'a list of names: ["my_kernel"]',
+}
+
+
+def _said(kind: str, message: str) -> str:
+    return "there is no such key" if kind == "extra_forbidden" else message
+
+
+def _remedy(key: str) -> str:
+    if key in _EXPECTED:
+        return f"target.{key} is {_EXPECTED[key]}"
+    near = difflib.get_close_matches(key, _EXPECTED, n=1)
+    return f"did you mean target.{near[0]}?" if near else f"remove target.{key}"

@@ -29,6 +29,7 @@ GOOD = next(each for each in entries("honest") if each.id == "accuracy: several 
 def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The accuracy sample in a folder of its own; its build command only copies, for this is not about nvcc."""
     monkeypatch.setenv("OPTIMAS_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("OPTIMAS_STATE_DIR", str(tmp_path / "state"))
     folder = tmp_path / "accuracy"
     folder.mkdir()
     shutil.copy(ROOT / "samples" / "accuracy" / "accuracy.cu", folder)
@@ -39,9 +40,10 @@ def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def run(program: Path, *options: str) -> tuple[int, str, str]:
+def run(program: Path, *options: str, accept: bool = True) -> tuple[int, str, str]:
     proposal = str(program.parent / "proposal.json")
     command = ["prove", str(program / "accuracy.cu"), "--proposal", proposal, "--profile", str(REPORT), *options]
+    command += ["--accept"] if accept else []
     result = CliRunner().invoke(app, command)
     return result.exit_code, result.stdout, result.stderr
 
@@ -73,7 +75,7 @@ def test_an_interruption_ends_the_proof_and_everything_it_started(program: Path)
     toml.write_text(toml.read_text().replace('build = [["cp", "accuracy.cu", "built"]]', waiting), "utf-8")
     entry = "import sys; from optimas_lsp.cli import main; sys.exit(main())"
     command = [sys.executable, "-c", entry, "prove", str(program / "accuracy.cu")]
-    command += ["--proposal", str(program.parent / "proposal.json"), "--profile", str(REPORT)]
+    command += ["--proposal", str(program.parent / "proposal.json"), "--profile", str(REPORT), "--accept"]
     process = subprocess.Popen(command, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, stderr=subprocess.PIPE)
     while not started.exists():
         assert process.poll() is None
@@ -113,11 +115,45 @@ def test_what_cannot_be_done_is_one_sentence(program: Path, options: list[str], 
     assert words in err
 
 
-def test_a_program_without_a_target_says_what_is_needed(program: Path) -> None:
+def test_nothing_is_run_that_was_not_accepted_for_the_folder(program: Path) -> None:
+    status, out, err = run(program, accept=False)
+    assert (status, out) == (2, "")
+    assert (
+        "never accepted, and nobody can be asked here: run in a copy of the folder (the proof, each many times)" in err
+    )
+    assert "cp accuracy.cu built; build/accuracy small" in err
+    assert run(program, accept=True)[0] == 1
+    assert run(program, accept=False)[0] == 1
+
+
+def test_without_a_target_what_was_inferred_is_shown_before_it_is_run(program: Path) -> None:
     (program / "optimas.toml").unlink()
+    status, _, err = run(program, accept=False)
+    assert status == 2
+    assert (
+        "the proof, each many times; accuracy.cu defines main; no build file is about it; optimas-build/accuracy" in err
+    )
+    assert "nvcc -O3 -arch=sm_90 -lineinfo -o optimas-build/accuracy accuracy.cu; optimas-build/accuracy" in err
+
+
+@pytest.mark.skipif(shutil.which("nvcc") is None, reason="builds with nvcc")
+def test_an_inferred_target_is_built_and_told(program: Path) -> None:
+    (program / "optimas.toml").unlink()
+    shutil.copy(ROOT / "samples" / "accuracy" / "rank.cuh", program)
+    _, out, _ = run(program)
+    assert "pass     build: both versions build" in out
+    assert "open     the target was inferred: accuracy.cu defines main; no build file is about it" in out
+
+
+def test_a_kernel_without_a_program_says_what_is_needed(program: Path) -> None:
+    (program / "optimas.toml").unlink()
+    source = program / "accuracy.cu"
+    source.write_text(source.read_text("utf-8").replace("int main(", "int program("), "utf-8")
     status, _, err = run(program)
     assert status == 2
-    assert "nothing says how to build and run this program; put a [target] table into optimas.toml" in err
+    assert (
+        "no file beside accuracy.cu defines main; write or name a program that runs the kernel on its real input" in err
+    )
 
 
 def test_inputs_left_out_are_said(program: Path) -> None:

@@ -8,7 +8,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from optimas_lsp.cli.app import app
 from optimas_lsp.errors import ConfigError
 from optimas_lsp.prove.bundle import snapshot
 from optimas_lsp.prove.inference import Inferred, NoTargetError, Wanted, find_target, root_of
@@ -236,3 +238,17 @@ def test_what_is_configured_is_not_inferred(tmp_path: Path) -> None:
     (folder / "optimas.toml").write_text("[target]\nbiuld = 3\n", "utf-8")
     with pytest.raises(ConfigError, match="biuld"):
         infer(folder, "a.cu")
+
+
+def test_the_command_prints_what_optimas_toml_takes(tmp_path: Path) -> None:
+    folder = write(tmp_path / "p", {**CXX, "Makefile": MAKEFILE})
+    result = CliRunner().invoke(app, ["target", str(folder / "src" / "answer.cpp")])
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout.startswith("# Makefile makes the program bin/answer of src/answer.cpp, src/main.cpp\n")
+    (folder / "optimas.toml").write_text(result.stdout, "utf-8")
+    again = infer(folder, "src/answer.cpp")
+    assert again.sentences == ()
+    assert again.target.build == (("make", "bin/answer"),)
+    data = json.loads(CliRunner().invoke(app, ["target", str(folder / "src/answer.cpp"), "--format", "json"]).stdout)
+    assert data["target"]["inputs"] == {"default": ["bin/answer"]}
+    assert data["inferred"] == []

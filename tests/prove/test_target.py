@@ -46,6 +46,33 @@ def test_what_is_wrong_is_named_with_file_and_key(table: object, words: str) -> 
     assert "optimas.toml" in failure.value.sentence()
 
 
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        ({**GOOD, "biuld": 1}, "'target.biuld': there is no such key; did you mean target.build?"),
+        ({**GOOD, "xyz": 1}, "'target.xyz': there is no such key; remove target.xyz"),
+        ({**GOOD, "build": "make"}, 'target.build is a list of commands, each a list of words: [["make", "program"]]'),
+        ({**GOOD, "inputs": ["./a"]}, 'target.inputs is a table of names and commands: default = ["./program"'),
+        ({**GOOD, "time_limit_s": "long"}, "target.time_limit_s is a number of seconds above 0"),
+        (
+            {**GOOD, "tolerance": {"relativ": 1}},
+            "'target.tolerance.relativ': there is no such key; target.tolerance is",
+        ),
+    ],
+)
+def test_what_is_wrong_comes_with_what_would_be_right(table: object, words: str) -> None:
+    with pytest.raises(ConfigError) as failure:
+        parse_target(table, where="optimas.toml")
+    assert words in failure.value.sentence()
+    assert failure.value.sentence().startswith("optimas.toml: ")
+
+
+def test_every_key_has_an_example() -> None:
+    from optimas_lsp.prove import target
+
+    assert set(target._EXPECTED) == set(target.Target.model_fields)  # pyright: ignore[reportPrivateUsage]
+
+
 def test_a_file_without_a_target_says_what_to_add(tmp_path: Path) -> None:
     toml = tmp_path / "optimas.toml"
     toml.write_text("[hotKernels]\n", "utf-8")

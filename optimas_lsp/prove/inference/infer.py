@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from pathlib import Path
 
 from optimas_lsp.config import FILE_NAME, load_toml
@@ -132,10 +131,8 @@ def _needed(wanted: Wanted, reasons: list[str]) -> NoTargetError:
     """What to do, with a table to fill in."""
     above = root_of(wanted.source)
     if above is not None and above != wanted.folder:
-        command = shlex.join(["--folder", str(above)])
-        return NoTargetError(
-            "; ".join(reasons), where=wanted.source, remedy=f"its program is built in {above}: {command}"
-        )
+        remedy = f"its program is built in {above}: put {FILE_NAME} there, or [target] into the one here"
+        return NoTargetError("; ".join(reasons), where=wanted.source, remedy=remedy)
     return NoTargetError(
         "nothing says how to build and run a program with this kernel: " + "; ".join(reasons),
         where=wanted.source,
