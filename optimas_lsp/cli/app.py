@@ -21,6 +21,7 @@ from optimas_lsp.cli import (
     prompt,
     prove,
     schema,
+    score,
     target,
     version,
 )
@@ -60,5 +61,6 @@ app.command("profile", context_settings={"allow_extra_args": True, "ignore_unkno
 app.command("prompt")(prompt.prompt)
 app.command("prove")(prove.prove)
 app.command("schema")(schema.schema)
+app.command("score")(score.score)
 app.command("target")(target.target)
 app.command("version")(version.version)

@@ -168,7 +168,10 @@ def _progress() -> Generator[Notify]:
 
 
 def as_text(outcome: Rewriting) -> str:
-    """The outcome for a person: what came of it, each try, the change, tokens and cost."""
+    """The outcome for a person: what came of it, each try, tokens and cost, EAR, the change and why."""
+    from optimas_lsp.score.ear import recorded
+    from optimas_lsp.score.words import in_one_line
+
     lines = [f"{outcome.status}: {outcome.sentence}", f"kernel   {outcome.kernel}"]
     lines.append(f"backend  {outcome.backend}" + (f" ({outcome.destination.where})" if outcome.destination else ""))
     prompt = outcome.prompt
@@ -190,10 +193,13 @@ def as_text(outcome: Rewriting) -> str:
             f"tokens   {usage.input_tokens or 0:,} in, {usage.output_tokens or 0:,} out; {cost} ({usage.price})"
         )
     lines += [f"kept     {outcome.kept}"] if outcome.kept else []
+    scores = recorded(outcome)
+    lines += [f"EAR      {in_one_line(scores)}"] if scores is not None else []
     last = outcome.last
     if outcome.status == "candidate" and last is not None:
         lines += ["", last.diff.rstrip("\n")]
         lines += [f"flagged  {rule.id}: {rule.message}" for rule in _flags(outcome)]
+    lines += ["", *outcome.explanation] if outcome.explanation else []
     return "\n".join(lines) + "\n"
 
 

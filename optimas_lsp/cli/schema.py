@@ -76,6 +76,12 @@ def _proof() -> type[BaseModel]:
     return Proof
 
 
+def _ear() -> type[BaseModel]:
+    from optimas_lsp.score.model import Scores
+
+    return Scores
+
+
 SCHEMAS: dict[str, tuple[Callable[[], type[BaseModel]], str]] = {
     "profile": (_profile, "optimas.profile/1: the distilled profile, *.optimas.json"),
     "analysis": (_analysis, "optimas.analysis/1: what analyze --format json writes (an array for several reports)"),
@@ -86,6 +92,7 @@ SCHEMAS: dict[str, tuple[Callable[[], type[BaseModel]], str]] = {
     "proposal": (_proposal, "optimas.proposal/1: what a backend answers, and what guard reads"),
     "verdict": (_verdict, "optimas.verdict/1: what guard --format json writes"),
     "proof": (_proof, "optimas.proof/1: what prove --format json writes"),
+    "ear": (_ear, "optimas.ear/1: what score --format json writes, and the field scores of optimas.rewrite/1"),
     "doctor": (_doctor, "optimas.doctor/1: what doctor --format json writes"),
 }
 """Name, model and what the schema is of."""

@@ -73,13 +73,13 @@ def entries_of(rewriting: Rewriting, *, context: Context | None = None) -> tuple
         origin_here = origin.model_copy(
             update={"job": str(details.get("job") or ""), "recorded": str(details.get("recorded") or "")}
         )
-        last = attempt is rewriting.attempts[-1]
-        entry = _entry(rewriting, attempt, last=last).model_copy(update={**same, "origin": origin_here})
+        shown = attempt is (rewriting.standing or rewriting.last)
+        entry = _entry(rewriting, attempt, shown=shown).model_copy(update={**same, "origin": origin_here})
         found.append(entry.keyed())
     return tuple(found)
 
 
-def _entry(rewriting: Rewriting, attempt: Attempt, *, last: bool) -> Entry:
+def _entry(rewriting: Rewriting, attempt: Attempt, *, shown: bool) -> Entry:
     outcome = attempt.reply.outcome
     proposal = outcome if isinstance(outcome, Proposal) else Proposal(functions=())
     kernel = rewriting.analysis
@@ -100,9 +100,9 @@ def _entry(rewriting: Rewriting, attempt: Attempt, *, last: bool) -> Entry:
         gates=(*_guardrails(attempt), *gates_of(details.get("gates"))),
         timing=timing_of(details.get("timing")),
         not_checked=texts_of(details.get("not_checked")),
-        scores=rewriting.scores if last else None,
-        explanation=rewriting.explanation if last else (),
-        compared=rewriting.compared if last else None,
+        scores=rewriting.scores if shown else None,
+        explanation=rewriting.explanation if shown else (),
+        compared=rewriting.compared if shown else None,
         device=device_of(rewriting.device, details.get("machine")),
         tools=tools_of(rewriting.tool, details.get("machine")),
         author=Author(

@@ -33,6 +33,7 @@ from optimas_lsp.rewrite.prompt import PastCase, Prompt, build_prompt
 from optimas_lsp.rewrite.prompt_writer import Subject
 from optimas_lsp.rewrite.subsets import parse_subset
 from optimas_lsp.rewrite.task import Notify, Prove, Task
+from optimas_lsp.score import scored
 
 CANDIDATES = 12
 """Candidates of the catalogue that are tried at most: each is another one, no repair of the last."""
@@ -151,6 +152,7 @@ class Course:
         if self.unproven:
             proof = _unproven(self.unproven)
         rewriting = await optimize.optimize(self.task, self.backend, self.builder, prove=proof, notify=notify)
+        rewriting = await asyncio.to_thread(scored, rewriting, self.subject)
         done = rewriting.model_copy(update={"started": started})
         await asyncio.to_thread(self.corpus.keep, done, context=Context(project=self.program.folder.name))
         return done

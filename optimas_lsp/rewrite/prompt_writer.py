@@ -29,6 +29,9 @@ MOST_TRANSFORMATIONS = 8
 KEPT_LONGEST = 3
 """Pieces of evidence that outlast everything else which may be left out."""
 
+STALE = "the source differs from the profiled one: line numbers are today's, and evidence whose line changed has none"
+"""The note of a prompt whose source is not as it was profiled."""
+
 
 class PastCase(Frozen):
     """A past attempt that resembles this one: what was tried on which evidence, and what was measured."""
@@ -115,10 +118,7 @@ class Writer:
     def notes(self) -> Iterator[str]:
         """What the reader should know about lines."""
         if self.marks.stale(self.subject.source):
-            yield (
-                "the source differs from the profiled one: line numbers are today's, and evidence whose line changed "
-                "has none"
-            )
+            yield STALE
 
     def render(self, dropped: Sequence[Droppable]) -> str:
         """The text without ``dropped``."""

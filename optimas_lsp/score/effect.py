@@ -1,0 +1,150 @@
+"""What a proof measured, as typed data and as a sentence."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from optimas_lsp.insight.changes import KernelComparison
+from optimas_lsp.insight.sentences import duration
+from optimas_lsp.rewrite.outcome import Proof, Rewriting
+
+
+class _Read(BaseModel):
+    """Part of a proof's outcome; what this version does not know is left aside."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class Ratio(_Read):
+    """Medians of both versions in one unit, their ratio and its 95 % bootstrap interval."""
+
+    baseline: float
+    candidate: float
+    speedup: float
+    low: float
+    high: float
+
+
+class Series(_Read):
+    """Every run of one version."""
+
+    kernel_ns: tuple[float, ...] = ()
+    gpu_ns: tuple[float, ...] = ()
+    program_s: tuple[float, ...] = ()
+
+
+class Runs(_Read):
+    """Every run of both versions."""
+
+    baseline: Series = Series()
+    candidate: Series = Series()
+
+
+class Timing(_Read):
+    """Interleaved runs of the original and the candidate on one input."""
+
+    kernel_ns: Ratio | None = None
+    program_s: Ratio | None = None
+    pairs: int = 0
+    input: str = ""
+    runs: Runs = Runs()
+
+
+class Gate(_Read):
+    """One rung of the proof."""
+
+    name: str
+    status: str
+    sentence: str
+
+
+class Gpu(_Read):
+    """The GPU that a proof ran on."""
+
+    name: str = ""
+
+
+class Machine(_Read):
+    """Where a proof ran."""
+
+    gpu: Gpu | None = None
+
+
+class Measured(_Read):
+    """What a proof says in detail. ``recorded`` says where and when, where it was not run just now."""
+
+    verdict: str | None = None
+    gates: tuple[Gate, ...] = ()
+    not_checked: tuple[str, ...] = ()
+    timing: Timing | None = None
+    recorded: str | None = None
+    machine: Machine = Field(default=Machine())
+
+
+NOTHING = Measured()
+
+
+def measured(proof: Proof | None) -> Measured:
+    """The proof's details; empty where there are none that this version reads."""
+    try:
+        return NOTHING if proof is None else Measured.model_validate(proof.details)
+    except ValidationError:
+        return NOTHING
+
+
+def effect(rewriting: Rewriting, changes: int = 1, again: KernelComparison | None = None) -> str:
+    """What the rewrite, with all its ``changes`` together, did to the run time, or why that is not known.
+
+    ``again`` is the kernel in the profiles of both versions, where there is one after the change.
+    """
+    proof = rewriting.proof
+    if proof is None:
+        return f"It was not proven. {_profiled(again)}" if again else "Not measured: nothing came as far as a proof."
+    found = measured(proof)
+    timing = found.timing
+    kernel = timing.kernel_ns if timing is not None else None
+    if timing is None or kernel is None:
+        return f"Not timed: {proof.sentence}. {_profiled(again)}".rstrip()
+    device = f", {found.machine.gpu.name}" if found.machine.gpu is not None and found.machine.gpu.name else ""
+    factor = (
+        f"{kernel.speedup:.3g} times shorter"
+        if kernel.low > 1
+        else f"{1 / kernel.speedup:.3g} times longer"
+        if kernel.high < 1
+        else "the same within the noise"
+    )
+    every = f", for all {changes} changes together" if changes > 1 else ""
+    where = f"{timing.pairs} pairs of runs on input {timing.input or 'unknown'}{device}"
+    interval = f"95 % interval of the ratio {kernel.low:.4g} to {kernel.high:.4g}, {where}"
+    took = f"The kernel took {duration(kernel.baseline)} before and {duration(kernel.candidate)} after"
+    parts = [f"{took}: {factor} ({interval}){every}."]
+    program = timing.program_s
+    if program is not None:
+        noise = program.low <= 1 <= program.high
+        said = "the same within the noise" if noise else f"{program.speedup:.3g} times as fast"
+        parts.append(f"The whole program: {said} ({program.low:.3g} to {program.high:.3g}).")
+    parts += _ceiling(rewriting, kernel)
+    if proof.state != "proven":
+        parts.append(f"The outcome is {proof.sentence}.")
+    if found.recorded and found.recorded not in " ".join(parts):
+        parts.append(f"These figures were {found.recorded}.")
+    return " ".join(parts)
+
+
+def _profiled(again: KernelComparison | None) -> str:
+    """The time per launch under the profiler."""
+    if again is None or again.time.before is None or again.time.after is None:
+        return ""
+    said = {"down": "shorter", "up": "longer", "same": "the same within the noise"}.get(again.time.moved, "unknown")
+    return (
+        f"Under the profiler a launch took {duration(again.time.before)} before and {duration(again.time.after)} after "
+        f"(noise ± {duration(again.time.noise)}): {said}."
+    )
+
+
+def _ceiling(rewriting: Rewriting, kernel: Ratio) -> list[str]:
+    roofline = rewriting.analysis.roofline if rewriting.analysis is not None else None
+    most = roofline.ceiling.work_speedup if roofline is not None and roofline.ceiling is not None else None
+    if most is None or kernel.low <= 1:
+        return []
+    return [f"The same DRAM bytes and arithmetic would have allowed {most:.2f} times at most."]
