@@ -83,8 +83,8 @@ def prove(
     from optimas_lsp.course import Program
     from optimas_lsp.prove.bundle import pack
     from optimas_lsp.prove.executors.making import make_executor
-    from optimas_lsp.prove.inference import find_target
-    from optimas_lsp.prove.proving import proof_action, wanted
+    from optimas_lsp.prove.inference import Wanted, find_target
+    from optimas_lsp.prove.proving import proof_action
     from optimas_lsp.prove.report import Proof, as_text, conclusion
     from optimas_lsp.rewrite.candidate import Candidate
     from optimas_lsp.rewrite.consent import Consents, require
@@ -104,7 +104,7 @@ def prove(
     )
     program, proposed, verdict = judge(source, proposal, profile=profile, kernel=kernel, allow=allow)
     measured, kernels, ceiling = _kernels(program, profile, kernel, proposed)
-    found = find_target(wanted(program.folder, program.source, measured))
+    found = find_target(Wanted.of(program.folder, program.source, measured))
     target = _restricted(found.target, inputs)
     place = make_executor(settings, program.folder)
     action = proof_action(target, place, found.sentences)

@@ -34,7 +34,6 @@ def target(
     from optimas_lsp.cli.rewriting import open_report
     from optimas_lsp.course import Program
     from optimas_lsp.prove.inference import Wanted, find_target
-    from optimas_lsp.prove.proving import wanted
 
     if output is not None:
         output_file.check(output, [source])
@@ -42,7 +41,7 @@ def target(
     if profile is None:
         what = Wanted(program.folder, program.source)
     else:
-        what = wanted(program.folder, program.source, open_report(profile, program.settings))
+        what = Wanted.of(program.folder, program.source, open_report(profile, program.settings))
     found = find_target(what)
     if format_ is Format.json:
         data = {

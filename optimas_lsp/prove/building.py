@@ -13,6 +13,7 @@ from optimas_lsp.config import FILE_NAME, load_toml
 from optimas_lsp.errors import OptimasError
 from optimas_lsp.profile.model import Profile
 from optimas_lsp.prove.bundle import snapshot
+from optimas_lsp.prove.inference import Inferred, NoTargetError, Wanted, find_target
 from optimas_lsp.prove.runner.process import Finished, Limits, clean_environment, end_descendants, run
 from optimas_lsp.prove.target import REPORTS, parse_target
 from optimas_lsp.rewrite.compile import Command, Compiled, Copy, commands_for, compile_candidate
@@ -38,15 +39,18 @@ class ScratchBuilder:
 
     @classmethod
     def of(cls, folder: Path, source: Path, profile: Profile, allow: tuple[Allowance, ...] = ()) -> ScratchBuilder:
-        """The commands of ``optimas.toml``, ``compile_commands.json`` or a plain nvcc line; raises ConfigError."""
+        """The commands of ``optimas.toml``, CMake, Make or ``compile_commands.json``, or a plain nvcc line."""
         toml = folder / FILE_NAME
         table = load_toml(toml).get("target") if toml.is_file() else None
         target = None if table is None else parse_target(table, where=str(toml))
-        build = () if target is None else target.build
+        inferred = None if target is not None else _inferred(folder, source, profile)
+        build = inferred.target.build if inferred is not None else () if target is None else target.build
         limit = 600.0 if target is None else target.build_limit_s
         major, minor = profile.device.compute_capability
         capability = 10 * major + minor
         planned = commands_for(source, folder, build=build, capability=capability)
+        if inferred is not None:
+            planned = tuple(each.model_copy(update={"source": inferred.sentences[0]}) for each in planned)
         code = cubin_command(planned, source, folder, capability)
         exclude = REPORTS if target is None else target.exclude
         return cls(folder, planned, limit, profile, allow, code, exclude)
@@ -107,6 +111,15 @@ class ScratchBuilder:
         if "-cubin" in command and made.is_file():
             self._cubin = made.read_bytes()
         return finished
+
+
+def _inferred(folder: Path, source: Path, profile: Profile) -> Inferred | None:
+    """The build of a program's own build file; None where a compiler line for the one file is as good."""
+    try:
+        found = find_target(Wanted.of(folder, source, profile))
+    except NoTargetError:
+        return None
+    return found if found.target.build and found.target.build[0][0] in {"cmake", "make"} else None
 
 
 def largest_blocks(profile: Profile) -> dict[str, int]:

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from optimas_lsp.errors import OptimasError
-from optimas_lsp.profile.model import Profile
 from optimas_lsp.prove.bundle import pack
 from optimas_lsp.prove.executors.local import Local
 from optimas_lsp.prove.executors.outcome import Event, Executor, Outcome, Running
@@ -26,13 +25,6 @@ from optimas_lsp.rewrite.consent import Run
 from optimas_lsp.rewrite.guard.model import Verdict
 from optimas_lsp.rewrite.outcome import Proof
 from optimas_lsp.rewrite.prompt_writer import Subject
-
-
-def wanted(folder: Path, source: Path, profile: Profile) -> Wanted:
-    """What a target is looked for with."""
-    major, minor = profile.device.compute_capability
-    process = next((Path(launch.process).name for launch in profile.launches if launch.process), "")
-    return Wanted(folder, source, process, 10 * major + minor)
 
 
 def proof_action(target: Target, executor: Executor, inferred: Sequence[str] = ()) -> Run | None:
@@ -71,7 +63,7 @@ class Prover:
         """
         if isinstance(executor, Local) and gpu() is None:
             return None
-        found = find_target(wanted(folder, subject.home.path, subject.profile))
+        found = find_target(Wanted.of(folder, subject.home.path, subject.profile))
         return cls(folder, subject, found.target, executor, inferred=found.sentences)
 
     @property

@@ -10,6 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from optimas_lsp.errors import OptimasError
+from optimas_lsp.profile.model import Profile
 from optimas_lsp.prove.target import Target
 
 BUILD = "optimas-build"
@@ -39,6 +40,13 @@ class Wanted:
     source: Path
     process: str = ""
     capability: int | None = None
+
+    @classmethod
+    def of(cls, folder: Path, source: Path, profile: Profile) -> Wanted:
+        """With what the report knows."""
+        major, minor = profile.device.compute_capability
+        process = next((Path(launch.process).name for launch in profile.launches if launch.process), "")
+        return cls(folder, source, process, 10 * major + minor)
 
     def name(self, path: Path) -> str:
         """A path as people write it: relative to the folder."""

@@ -12,7 +12,9 @@ from rewriting_samples import GOOD, program
 from test_optimize import profile, task_of
 
 from optimas_lsp.profile.model import Profile
+from optimas_lsp.prove.building import ScratchBuilder
 from optimas_lsp.prove.executors.local import Local
+from optimas_lsp.prove.executors.ssh import Ssh
 from optimas_lsp.prove.proving import Prover
 from optimas_lsp.prove.target import parse_target
 from optimas_lsp.rewrite.candidate import Candidate
@@ -77,3 +79,25 @@ def test_without_a_target_or_a_gpu_there_is_no_prover(tmp_path: Path, profile: P
     source = program(tmp_path)
     (source.parent / "optimas.toml").unlink()
     assert Prover.of(source.parent, task_of(source, profile).subject, Local()) is None
+
+
+def test_without_a_target_a_candidate_is_built_as_the_programs_makefile_does_it(
+    tmp_path: Path, profile: Profile
+) -> None:
+    source = program(tmp_path)
+    (source.parent / "optimas.toml").unlink()
+    assert ScratchBuilder.of(source.parent, source, profile).commands[0][0] == "nvcc"
+    (source.parent / "Makefile").write_text("accuracy: accuracy.cu\n\tnvcc -Iinclude -o $@ $<\n", "utf-8")
+    builder = ScratchBuilder.of(source.parent, source, profile)
+    assert builder.commands == (("make", "accuracy"),)
+    assert builder.why == "Makefile makes the program accuracy of accuracy.cu"
+
+
+def test_an_inferred_target_is_said_with_what_is_to_be_accepted(tmp_path: Path, profile: Profile) -> None:
+    source = program(tmp_path)
+    (source.parent / "optimas.toml").unlink()
+    prover = Prover.of(source.parent, task_of(source, profile).subject, Ssh("cluster"))
+    assert prover is not None
+    assert prover.action is not None
+    assert "accuracy.cu defines main; no build file is about it" in prover.action.sentence()
+    assert "on cluster, where the folder is copied to" in prover.action.sentence()
