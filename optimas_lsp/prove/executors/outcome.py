@@ -34,13 +34,17 @@ class GateOutcome(Frozen):
 
 
 class Outcome(Frozen):
-    """The end of a proof. ``verdict`` is None when it was cancelled; ``recorded`` says where and when, if it was."""
+    """The end of a proof. ``verdict`` is None when it was cancelled; ``recorded`` says where and when, if it was.
+
+    ``cost`` has each stage's seconds of wall time, and those of it that others took: builds, runs, tools, waiting.
+    """
 
     verdict: Literal["proven", "rejected", "not proven"] | None
     gates: tuple[GateOutcome, ...]
     not_checked: tuple[str, ...] = ()
     machine: dict[str, Any] = Field(default_factory=dict)
     timing: dict[str, Any] | None = None
+    cost: dict[str, Any] = Field(default_factory=dict)
     job: str = ""
     recorded: str | None = None
 

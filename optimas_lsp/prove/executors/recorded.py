@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -48,18 +48,43 @@ def specification_of(job: Path) -> dict[str, Any]:
 
 def record(job: Path, records: Path) -> Path:
     """Keep the finished result of ``job`` in the folder ``records``; returns the file. Raises ExecutorError."""
+    key, how, result = _finished(job)
+    records.mkdir(parents=True, exist_ok=True)
+    place = records / f"{key}.json"
+    entry = {"schema": SCHEMA, "key": key, "how": how.model_dump(mode="json"), "result": result}
+    place.write_text(json.dumps(entry, indent=1, sort_keys=True), "utf-8")
+    return place
+
+
+def outcome_entry(job: Path, about: Mapping[str, object]) -> dict[str, Any]:
+    """The finished result of ``job`` as an entry of ``outcomes.json``; ``about`` says which candidate it was.
+
+    Raises ExecutorError.
+    """
+    key, how, result = _finished(job)
+    kept = ("name", "status", "sentence", "seconds")
+    return {
+        "schema": OUTCOME_SCHEMA,
+        "date": str(result["finished"])[:10],
+        "machine": result.get("machine"),
+        "bundle": result["job"],
+        "key": key,
+        "how": how.model_dump(mode="json"),
+        "verdict": result["verdict"],
+        "gates": [{name: gate[name] for name in kept} for gate in result["gates"]],
+        **{name: result.get(name) for name in ("timing", "cost", "resources", "not_checked")},
+        **about,
+    }
+
+
+def _finished(job: Path) -> tuple[str, How, dict[str, Any]]:
     specification = specification_of(job)
     result: dict[str, Any] = json.loads((job / "result.json").read_text("utf-8"))
     packed: dict[str, Any] = json.loads((job / "job.json").read_text("utf-8"))
     if result.get("job") != packed["hash"] or not result.get("verdict") or not result.get("finished"):
         raise ExecutorError("there is no finished result of this job", where=job, remedy="prove it first")
     result.pop("seal", None)
-    key, how = key_of(job, specification), how_of(job, specification)
-    records.mkdir(parents=True, exist_ok=True)
-    place = records / f"{key}.json"
-    entry = {"schema": SCHEMA, "key": key, "how": how.model_dump(mode="json"), "result": result}
-    place.write_text(json.dumps(entry, indent=1, sort_keys=True), "utf-8")
-    return place
+    return key_of(job, specification), how_of(job, specification), result
 
 
 @dataclass(frozen=True)

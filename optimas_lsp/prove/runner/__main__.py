@@ -56,9 +56,11 @@ def climb(job: Job, record: Record) -> str:
             else:
                 try:
                     if name in {"determinism", "run", "compare"} and not ran:
-                        gates.runs(job, record)  # also when resumed: the candidate goes before the original
+                        with record.cost("runs"):
+                            gates.runs(job, record)  # also when resumed: the candidate goes before the original
                         ran = True
-                    done = GATES[name](job, record)
+                    with record.cost(name):
+                        done = GATES[name](job, record)
                 except TreeChangedError as error:
                     done = record.finish(name, "fail", str(error))
         if done["status"] == "fail":
@@ -90,14 +92,15 @@ def main(arguments: list[str]) -> int:
     if record.data["verdict"]:
         return 0 if record.data["verdict"] == "proven" else 1
     try:
-        process.end_leftovers(job.work)
         record.data["started"] = record.data.get("started") or tools.stamp()
-        try:
-            job.lay_out((record.gate("build") or {"facts": {}})["facts"].get("trees"))
-        except TreeChangedError as error:
-            record.event("build", f"{error}: everything is done again")
-            record.data["gates"] = []
-            job.lay_out()
+        with record.cost("copies"):
+            process.end_leftovers(job.work)
+            try:
+                job.lay_out((record.gate("build") or {"facts": {}})["facts"].get("trees"))
+            except TreeChangedError as error:
+                record.event("build", f"{error}: everything is done again")
+                record.data["gates"] = []
+                job.lay_out()
         record.data["verdict"] = climb(job, record)
         record.data["finished"] = tools.stamp()
         record.event("done", record.data["verdict"])

@@ -40,6 +40,7 @@ def build(job: Job, record: Record) -> Gate:
                 job.build_limits,
                 job.logs / "build",
                 f"{side}-{number}",
+                "build",
             )
             logs += [done.stdout, done.stderr]
             if not done.good:

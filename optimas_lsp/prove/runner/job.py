@@ -130,7 +130,9 @@ class Job:
         self._remove_outputs(side)
         log = self.logs / f"{side}-{name}"
         command = self.inputs[name]
-        finished = process.run(command, self.tree(side), self.environment(scratch, extra), self.run_limits, log, label)
+        what = "run" if not extra else "timed run" if tuple(modes) == ("time",) else "witnessed run"
+        environment = self.environment(scratch, extra)
+        finished = process.run(command, self.tree(side), environment, self.run_limits, log, label, what)
         testimony = witness.Testimony(scratch / "witness" if extra else None)
         self._keep_outputs(side, scratch / "files")
         self._runs[key] = (finished, testimony, scratch)

@@ -60,7 +60,7 @@ def _sanitize_once(
     scratch = job.work / "sanitize"
     scratch.mkdir(exist_ok=True)
     done = process.run(
-        command, job.tree(side), job.environment(scratch), limits, job.logs / "sanitize", f"{check}-{side}"
+        command, job.tree(side), job.environment(scratch), limits, job.logs / "sanitize", f"{check}-{side}", check
     )
     files = [done.stdout, done.stderr]
     if done.stopped or done.status:
@@ -142,7 +142,8 @@ def reprofile(job: Job, record: Record) -> Gate:
             scratch = job.work / "profile"
             scratch.mkdir(exist_ok=True)
             job.restore()
-            done = process.run(command, job.tree(side), job.environment(scratch), limits, job.logs / "profile", side)
+            logs = job.logs / "profile"
+            done = process.run(command, job.tree(side), job.environment(scratch), limits, logs, side, "ncu")
             why = (
                 None
                 if done.good and report.is_file() and not report.is_symlink()

@@ -11,7 +11,7 @@ import signal
 import subprocess
 import time
 from pathlib import Path
-from typing import Callable, Sequence
+from typing import Callable, Dict, List, Sequence
 
 KEPT_VARIABLES = ("PATH", "LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH", "CUDA_VISIBLE_DEVICES")
 KEPT_PREFIXES = ("NVIDIA_",)
@@ -83,6 +83,17 @@ def clean_environment(scratch: Path, extra: dict[str, str] | None = None) -> dic
     kept["HOME"] = kept["TMPDIR"] = str(scratch)
     kept.update(extra or {})
     return kept
+
+
+SPENT: Dict[str, List[float]] = {}
+"""{what: [how often, seconds of wall time]} of everything this runner had others do: builds, runs, tools, waiting."""
+
+
+def charge(what: str, seconds: float) -> None:
+    """Note that ``seconds`` went to ``what``, not to the runner's own work."""
+    entry = SPENT.setdefault(what, [0, 0.0])
+    entry[0] += 1
+    entry[1] += seconds
 
 
 _network_prefix: list[str] | None = None
@@ -188,9 +199,17 @@ def _limit_child(limits: Limits) -> Callable[[], None]:
 
 
 def run(
-    command: Sequence[str], folder: Path, environment: dict[str, str], limits: Limits, log: Path, name: str
+    command: Sequence[str],
+    folder: Path,
+    environment: dict[str, str],
+    limits: Limits,
+    log: Path,
+    name: str,
+    what: str = "command",
 ) -> Finished:
     """Run ``command`` in ``folder``; its output goes to ``log/name.out`` and ``.err``. Never raises for what it does.
+
+    Its time is charged to ``what``.
 
     Memory is the resident size of the whole process tree, looked at as it runs: an address-space limit would stop
     every CUDA program, which reserves far more than it uses.
@@ -235,6 +254,7 @@ def run(
             seconds = time.monotonic() - began
         finally:
             status = child.poll()
+            charge(what, time.monotonic() - began)
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(child.pid, signal.SIGKILL)
             if status is None:

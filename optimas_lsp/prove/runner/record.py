@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import hmac
 import json
 import os
 import time
 from pathlib import Path
-from typing import Any, Iterable
+from typing import Any, Generator, Iterable
+
+from . import process
 
 SCHEMA = "optimas.result/1"
 
@@ -47,6 +50,7 @@ class Record:
             "gates": [],
             "timing": None,
             "resources": None,
+            "cost": {},
             "not_checked": [],
             "verdict": None,
         }
@@ -105,6 +109,22 @@ class Record:
         self.save()
         self.event(name, f"{status}: {sentence}")
         return gate
+
+    @contextlib.contextmanager
+    def cost(self, stage: str) -> Generator[None, None, None]:
+        """Keep what a stage takes: seconds of wall time, and of it those that others took (``process.SPENT``)."""
+        began, before = time.monotonic(), {what: list(entry) for what, entry in process.SPENT.items()}
+        try:
+            yield
+        finally:
+            kept = self.data.setdefault("cost", {}).setdefault(stage, {"wall_s": 0.0, "spent": {}})
+            kept["wall_s"] = round(kept["wall_s"] + time.monotonic() - began, 4)
+            for what, (count, seconds) in process.SPENT.items():
+                old = before.get(what, [0, 0.0])
+                if count > old[0]:
+                    entry = kept["spent"].setdefault(what, {"count": 0, "seconds": 0.0})
+                    entry["count"] += int(count - old[0])
+                    entry["seconds"] = round(entry["seconds"] + seconds - old[1], 4)
 
     def unchecked(self, sentence: str) -> None:
         """Remember something that this proof did not check."""

@@ -12,6 +12,8 @@ import time
 from pathlib import Path
 from typing import Any, Generator, Sequence
 
+from . import process
+
 try:
     import fcntl
 except ImportError:  # not on Windows, where no proof runs
@@ -91,7 +93,9 @@ def gpu_turn(exclusive: bool, uuid: str) -> Generator[None, None, None]:
         except FileNotFoundError:
             number = os.open(path, flags | os.O_CREAT, 0o644)
         handle = stack.enter_context(os.fdopen(number, "rb"))
+        began = time.monotonic()
         fcntl.flock(handle, fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH)
+        process.charge("waiting", time.monotonic() - began)
         yield
 
 

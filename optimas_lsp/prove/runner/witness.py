@@ -7,8 +7,11 @@ import json
 import os
 import shutil
 import subprocess
+import time
 from pathlib import Path
 from typing import Any, Dict, Sequence
+
+from . import process
 
 SOURCES = ("witness.cpp", "digest.cu")
 Entry = Dict[str, Any]
@@ -54,6 +57,7 @@ def build(sources: Path, cache: Path, nvcc: str | None) -> Path:
     built = folder / "libwitness.so"
     if built.is_file():
         return built
+    began = time.monotonic()
     folder.mkdir(parents=True, exist_ok=True)
     work = folder / f"build-{os.getpid()}"
     work.mkdir(exist_ok=True)
@@ -67,6 +71,7 @@ def build(sources: Path, cache: Path, nvcc: str | None) -> Path:
     _tool([*command, "-l:" + library.name, "-ldl", "-lpthread", "-Wl,-rpath," + str(library.parent)])
     (work / "libwitness.so").replace(built)
     shutil.rmtree(work, ignore_errors=True)
+    process.charge("witness build", time.monotonic() - began)
     return built
 
 

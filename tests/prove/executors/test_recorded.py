@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from optimas_lsp.cli.app import app
 from optimas_lsp.course.program import Program
 from optimas_lsp.prove.executors.outcome import ExecutorError
-from optimas_lsp.prove.executors.recorded import OUTCOMES, NotRecordedError, Recorded, record
+from optimas_lsp.prove.executors.recorded import OUTCOMES, NotRecordedError, Recorded, outcome_entry, record
 from optimas_lsp.prove.key import How, differences
 from optimas_lsp.prove.proving import Prover
 from optimas_lsp.prove.target import read_target
@@ -101,6 +101,17 @@ def test_a_result_without_a_gate_that_is_required_now_is_not_proven(packed: Any,
     _forge(place, verdict="proven")
     outcome = Recorded(tmp_path / "records").submit(job.folder).collect()
     assert outcome.verdict == "not proven"
+
+
+def test_a_result_kept_beside_its_program_is_found_and_says_what_it_cost(packed: Any, tmp_path: Path) -> None:
+    job = packed()
+    job.run()
+    entry = outcome_entry(job.folder, {"file": "main.c", "label": "as it was"})
+    (tmp_path / "program" / OUTCOMES).write_text(json.dumps({"outcomes": [entry]}), "utf-8")
+    outcome = Recorded(tmp_path / "program").submit(job.folder).collect()
+    assert outcome.verdict == "not proven"
+    assert outcome.job == job.result["job"]
+    assert outcome.cost["build"]["spent"]["build"]["count"] == 2
 
 
 def test_guardrails_of_today_refuse_whatever_was_recorded(packed: Any, tmp_path: Path) -> None:
