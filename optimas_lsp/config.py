@@ -68,6 +68,9 @@ class Diagnostics(Section):
     hints: bool = True
     """Also show findings below the information level as hints."""
 
+    known: Literal["hide", "hint"] = "hide"
+    """What becomes of findings that were marked as known: they are not shown, or shown as hints."""
+
 
 class InlayHints(Section):
     """Text at line ends."""
@@ -232,6 +235,28 @@ class Corpus(Section):
     """Over this size the oldest attempts that were not proven are dropped (MB); proven ones never are."""
 
 
+class Jobs(Section):
+    """Rewrites that an editor asks for: each is a process of its own."""
+
+    at_once: int = Field(default=1, ge=1, le=16)
+    """So many run at once, the others wait; more than one disturbs the timing of proofs on the same GPU."""
+
+    deadline_seconds: float = Field(default=3600.0, gt=0)
+    """A job that takes longer is ended (seconds, without those spent waiting for an answer)."""
+
+    build: bool = True
+    """Build candidates with the program's own commands, after these were accepted for the folder."""
+
+    prove: bool = True
+    """Prove candidates that build, as `prove` says where."""
+
+    offer: Literal["command", "edit"] = "command"
+    """How a rewrite is applied: by a command, after which the server checks the text, or by an edit in the action."""
+
+    confirm: bool = False
+    """Have the editor ask before it applies a rewrite, where it can (with ``offer`` as ``command``)."""
+
+
 class Settings(Section):
     """All settings of the server and of ``optimas analyze``."""
 
@@ -245,6 +270,7 @@ class Settings(Section):
     guard: Guard = Guard()
     prove: Prove = Prove()
     corpus: Corpus = Corpus()
+    jobs: Jobs = Jobs()
     path_maps: tuple[PathMap, ...] = ()
     """Rules from profiled paths to paths here; the longest matching prefix wins."""
 

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from hashlib import sha256
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from pygls.exceptions import JsonRpcInvalidParams
 
-from optimas_lsp.server import html_page
+from optimas_lsp.server import html_page, rule_pages
 from optimas_lsp.server.features import commands
 from optimas_lsp.server.features.commands import CommandError
 from optimas_lsp.server.features.hotspots import hotspots
@@ -114,6 +112,8 @@ class Actions:
         protocol = self._session.editor.server.protocol
         information["inFlight"] = protocol.in_flight - 2  # this command counts itself twice: request and handler
         information["progressTokens"] = len(tokens_of(protocol.progress))
+        ahead = self._workspace.looking_ahead
+        information["lookingAhead"] = ahead is not None and ahead.busy
         information["ready"] = self._session.ready.is_set()
         information["settled"] = self._session.settled and not self._workspace.looking
         return information
@@ -134,23 +134,11 @@ class Actions:
         """Show a text as a document where the client can, else as a message; the text is the answer in any case."""
         session = self._session
         if session.editor.client.show_document:
-            path = await session.background.run(_written, text)
+            path = await session.background.run(rule_pages.text_file, text)
             if path is not None and await session.editor.open(path):
                 return text
         session.editor.tell(text)
         return text
-
-
-def _written(text: str) -> Path | None:
-    """The text as a file in the user's cache folder, None where that cannot be written."""
-    from optimas_lsp.server import rule_pages
-
-    path = rule_pages.folder() / "texts" / f"{sha256(text.encode()).hexdigest()[:16]}.md"
-    try:
-        rule_pages.put(path, text)
-    except OSError:
-        return None
-    return path
 
 
 def _optional_uri(arguments: list[Any]) -> str | None:

@@ -23,6 +23,8 @@ from optimas_lsp.server.transport import run_stdio, run_tcp
 
 if TYPE_CHECKING:
     from optimas_lsp.server.actions import Actions
+    from optimas_lsp.server.job_commands import JobCommands
+    from optimas_lsp.server.reading_commands import ReadingCommands
     from optimas_lsp.server.session import Session
     from optimas_lsp.server.snapshot import Snapshot
     from optimas_lsp.server.workspace import Workspace
@@ -56,6 +58,18 @@ class _Core:
         return workspace
 
     @cached_property
+    def job_commands(self) -> JobCommands:
+        from optimas_lsp.server.job_commands import JobCommands
+
+        return JobCommands(self.session, self.workspace)
+
+    @cached_property
+    def reading_commands(self) -> ReadingCommands:
+        from optimas_lsp.server.reading_commands import ReadingCommands
+
+        return ReadingCommands(self.session, self.workspace, self.job_commands)
+
+    @cached_property
     def actions(self) -> Actions:
         from optimas_lsp.server.actions import Actions
 
@@ -69,12 +83,17 @@ class _Core:
         if "session" in vars(self):
             self.session.close()
 
+    async def finish(self) -> None:
+        if "session" in vars(self):
+            await self.session.finish()
+
 
 def build() -> HardenedServer:
     """A server with every handler registered, not yet connected."""
     server = HardenedServer(NAME, __version__)
     core = _Core(server)
     server.on_leave = core.close
+    server.finish = core.finish
     _life(server, core)
     _documents(server, core)
     _features(server, core)
@@ -124,6 +143,10 @@ def _documents(server: HardenedServer, core: _Core) -> None:
     def did_close(params: types.DidCloseTextDocumentParams) -> None:
         core.session.did_close(params)
 
+    @server.feature(types.TEXT_DOCUMENT_DID_SAVE, types.SaveOptions(include_text=False))
+    def did_save(params: types.DidSaveTextDocumentParams) -> None:
+        core.session.did_save(params)
+
 
 def _features(server: HardenedServer, core: _Core) -> None:
     @server.feature(types.TEXT_DOCUMENT_HOVER)
@@ -137,6 +160,14 @@ def _features(server: HardenedServer, core: _Core) -> None:
         from optimas_lsp.server.features.code_lens import code_lens
 
         return code_lens(core.snapshot, params)
+
+    kinds = [types.CodeActionKind.QuickFix, names.REWRITE_KIND]
+
+    @server.feature(types.TEXT_DOCUMENT_CODE_ACTION, types.CodeActionOptions(code_action_kinds=kinds))
+    def code_action(params: types.CodeActionParams) -> list[types.Command | types.CodeAction]:
+        from optimas_lsp.server.features.code_actions import code_actions
+
+        return code_actions(core.snapshot, params)
 
     @server.feature(types.TEXT_DOCUMENT_INLAY_HINT, types.InlayHintOptions())
     def inlay_hints(params: types.InlayHintParams) -> Encoded:
@@ -163,12 +194,7 @@ def _pull_diagnostics(server: HardenedServer, core: _Core) -> None:
 
 def _commands(server: HardenedServer, core: _Core) -> None:
     def command(name: str, choose: Callable[[Actions], Callable[[list[Any]], Awaitable[Any]]]) -> None:
-        @server.command(name)
-        async def run(*arguments: Any) -> Any:
-            try:
-                return await choose(core.actions)(list(arguments))
-            except OptimasError as error:
-                raise JsonRpcException(str(error), code=types.LSPErrorCodes.RequestFailed.value) from error
+        _command(server, name, lambda: choose(core.actions))
 
     command(names.SHOW, lambda actions: actions.show)
     command(names.HIDE, lambda actions: actions.hide)
@@ -180,6 +206,43 @@ def _commands(server: HardenedServer, core: _Core) -> None:
     command(names.DEBUG, lambda actions: actions.debug)
     command(names.WHY_MAPPED, lambda actions: actions.why_mapped)
     command(names.HOTSPOTS, lambda actions: actions.hotspots)
+    _job_commands(server, core)
+
+
+def _job_commands(server: HardenedServer, core: _Core) -> None:
+    def command(name: str, choose: Callable[[JobCommands], Callable[[list[Any]], Awaitable[Any]]]) -> None:
+        _command(server, name, lambda: choose(core.job_commands))
+
+    command(names.OPTIMIZE_KERNEL, lambda jobs: jobs.optimize_kernel)
+    command(names.OPTIMIZE_FINDING, lambda jobs: jobs.optimize_finding)
+    command(names.TRY_TRANSFORMATION, lambda jobs: jobs.try_transformation)
+    command(names.JOBS, lambda jobs: jobs.jobs)
+    command(names.CANCEL_JOB, lambda jobs: jobs.cancel)
+    command(names.OUTCOME, lambda jobs: jobs.outcome)
+    command(names.OPEN_OUTCOME, lambda jobs: jobs.open_outcome)
+    command(names.APPLY_OUTCOME, lambda jobs: jobs.apply)
+    command(names.FORGET_JOB, lambda jobs: jobs.forget)
+
+    def reading(name: str, choose: Callable[[ReadingCommands], Callable[[list[Any]], Awaitable[Any]]]) -> None:
+        _command(server, name, lambda: choose(core.reading_commands))
+
+    reading(names.EXPLAIN, lambda commands: commands.explain)
+    reading(names.SHOW_PROMPT, lambda commands: commands.show_prompt)
+    reading(names.PROFILE_KERNEL, lambda commands: commands.profile_kernel)
+    reading(names.COMPARE, lambda commands: commands.compare)
+    reading(names.MARK_KNOWN, lambda commands: commands.mark)
+    reading(names.UNMARK_KNOWN, lambda commands: commands.unmark)
+
+
+def _command(server: HardenedServer, name: str, choose: Callable[[], Callable[[list[Any]], Awaitable[Any]]]) -> None:
+    """Register a command; a failure the user can meet becomes the error of its answer."""
+
+    @server.command(name)
+    async def run(*arguments: Any) -> Any:
+        try:
+            return await choose()(list(arguments))
+        except OptimasError as error:
+            raise JsonRpcException(str(error), code=types.LSPErrorCodes.RequestFailed.value) from error
 
 
 def serve_stdio() -> int:

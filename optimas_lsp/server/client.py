@@ -33,6 +33,14 @@ class Client:
     workspace_folders: bool = False
     work_done_progress: bool = False
     show_document: bool = False
+    ask: bool = False
+    apply_edit: bool = False
+    document_changes: bool = False
+    change_annotations: bool = False
+    action_literals: bool = False
+    action_disabled: bool = False
+    action_preferred: bool = False
+    action_model_tag: bool = False
 
     def described(self) -> dict[str, Any]:
         """Every field by name, for the debug command."""
@@ -42,6 +50,8 @@ class Client:
 def resolve(params: types.InitializeParams, encoding: str) -> Client:
     """The abilities in ``params``; what a client does not mention it cannot do.
 
+    Versioned edits are for those that name ``documentChanges`` and for those that name resource operations: Neovim
+    omits the first and honours it.
     Diagnostics are pulled only where the client can also be told to pull again: otherwise a report that arrives
     after a file was opened would never be seen. Never both, or every finding shows twice.
     """
@@ -51,6 +61,9 @@ def resolve(params: types.InitializeParams, encoding: str) -> Client:
     window = capabilities.window or types.WindowClientCapabilities()
     pull = document.diagnostic is not None and _yes(workspace.diagnostics, "refresh_support")
     shown = document.diagnostic if pull else document.publish_diagnostics
+    action = document.code_action
+    edits = workspace.workspace_edit
+    tags = action.tag_support if action else None
     formats = document.hover.content_format if document.hover else None
     return Client(
         name=params.client_info.name if params.client_info else "unknown",
@@ -72,6 +85,14 @@ def resolve(params: types.InitializeParams, encoding: str) -> Client:
         workspace_folders=bool(workspace.workspace_folders),
         work_done_progress=bool(window.work_done_progress),
         show_document=_yes(window.show_document, "support"),
+        ask=window.show_message is not None,
+        apply_edit=bool(workspace.apply_edit),
+        document_changes=_yes(edits, "document_changes") or _yes(edits, "resource_operations"),
+        change_annotations=edits is not None and edits.change_annotation_support is not None,
+        action_literals=action is not None and action.code_action_literal_support is not None,
+        action_disabled=_yes(action, "disabled_support"),
+        action_preferred=_yes(action, "is_preferred_support"),
+        action_model_tag=tags is not None and types.CodeActionTag.LlmGenerated in tags.value_set,
     )
 
 

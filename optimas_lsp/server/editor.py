@@ -46,6 +46,8 @@ class Editor:
     server: HardenedServer
     client: Client = field(default_factory=Client)
     hotspots: bool = False
+    jobs: bool = False
+    announce: bool = True
     _refreshes: dict[str, _Refresh] = field(default_factory=dict[str, _Refresh])
     _tokens: itertools.count[int] = field(default_factory=itertools.count)
 
@@ -68,6 +70,11 @@ class Editor:
         """Tell a client that lists hot spots that the list would differ now."""
         if self.hotspots:
             self.server.protocol.notify_encoded(names.HOTSPOTS_CHANGED, Encoded("{}"))
+
+    def jobs_changed(self, listing: str) -> None:
+        """Tell a client that lists jobs what the list is now; ``listing`` is JSON."""
+        if self.jobs:
+            self.server.protocol.notify_encoded(names.JOBS_CHANGED, Encoded(listing))
 
     def _refresh(self, kind: str, send: Callable[[], Awaitable[None]]) -> None:
         refresh = self._refreshes.setdefault(kind, _Refresh(send))
@@ -103,6 +110,19 @@ class Editor:
             )
         )
         return None if answer is None else answer.title
+
+    async def apply(
+        self, params: types.ApplyWorkspaceEditParams, *, patient: bool = False
+    ) -> types.ApplyWorkspaceEditResult:
+        """The client's answer to an edit, which is not to be trusted; ``patient`` waits as long as a user decides.
+
+        Raises JsonRpcException, also when there is no answer.
+        """
+        asked = self.server.workspace_apply_edit_async(params)
+        try:
+            return await (asked if patient else asyncio.wait_for(asked, ANSWER_SECONDS))
+        except TimeoutError:
+            raise JsonRpcException(f"no answer within {ANSWER_SECONDS:.0f} s") from None
 
     async def open(self, path: Path, *, external: bool = False) -> bool:
         """Show a file, outside of the editor if ``external``; False when the client cannot or will not."""
@@ -142,8 +162,15 @@ class Editor:
         except (TimeoutError, JsonRpcException) as error:
             logger.warning("the client did not register %s: %s", method, error or "no answer")
 
-    async def progress(self, title: str) -> Progress:
-        """A progress bar the user may cancel; a silent one where the client has none."""
+    async def progress(self, title: str, given: types.ProgressToken | None = None) -> Progress:
+        """A progress bar the user may cancel; a silent one where the client has none.
+
+        ``given`` is the token of a request, with which the client is ready to show progress.
+        """
+        begin = types.WorkDoneProgressBegin(title=title, cancellable=True, percentage=0)
+        if given is not None:
+            self.server.work_done_progress.begin(given, begin)
+            return Progress(self.server, given)
         if not self.client.work_done_progress:
             return Progress(self.server, None)
         token = f"optimas-{next(self._tokens)}"
@@ -153,7 +180,6 @@ class Editor:
         except (TimeoutError, JsonRpcException) as error:
             logger.warning("the client shows no progress: %s", error or "no answer")
             return Progress(self.server, None)
-        begin = types.WorkDoneProgressBegin(title=title, cancellable=True, percentage=0)
         self.server.work_done_progress.begin(token, begin)
         return Progress(self.server, token)
 
@@ -163,7 +189,7 @@ class Progress:
     """One progress bar; a token of None shows nothing."""
 
     server: HardenedServer
-    token: str | None
+    token: types.ProgressToken | None
 
     def on_cancel(self, act: Callable[[], object]) -> None:
         """Do ``act`` when the user cancels."""

@@ -14,7 +14,7 @@ import inspect
 import json
 import logging
 import uuid
-from collections.abc import Callable, Generator
+from collections.abc import Awaitable, Callable, Generator, Sequence
 from concurrent.futures import Future
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
@@ -38,6 +38,13 @@ if TYPE_CHECKING:
     from pygls.protocol.json_rpc import MsgId
 
 logger = logging.getLogger(__name__)
+
+_token: contextvars.ContextVar[types.ProgressToken | None] = contextvars.ContextVar("token", default=None)
+
+
+def token_of_request() -> types.ProgressToken | None:
+    """The token with which the client is ready to show the progress of the command that runs here."""
+    return _token.get()
 
 
 class Encoded(str):
@@ -261,6 +268,8 @@ class HardenedProtocol(LanguageServerProtocol):
         self._initialized = True
         result = yield from super().lsp_initialize(params)
         result.capabilities.position_encoding = self._server.position_encoding(params.capabilities)
+        if result.capabilities.execute_command_provider is not None:
+            result.capabilities.execute_command_provider.work_done_progress = True
         return result
 
     @lsp_method(types.SHUTDOWN)
@@ -283,6 +292,17 @@ class HardenedProtocol(LanguageServerProtocol):
     def _forward(self, method: str, params: object) -> Generator[Any, Any, None]:
         if (handler := self._handlers.get(method)) is not None:
             yield handler, (params,), None
+
+    @lsp_method(types.WORKSPACE_EXECUTE_COMMAND)
+    def lsp_workspace__execute_command(self, params: types.ExecuteCommandParams) -> Generator[Any, Any, Any]:
+        """Run a command with its arguments as they were sent; ``token_of_request`` gives its token for progress."""
+        commands = cast("dict[str, Callable[..., Any]]", self.fm.commands)  # pyright: ignore[reportUnknownMemberType]
+        handler = commands.get(params.command)
+        if handler is None:
+            raise JsonRpcInvalidParams(f"Command name {params.command!r} is not defined")
+        _token.set(params.work_done_token)
+        arguments = cast("Sequence[Any]", params.arguments or ())
+        return (yield handler, tuple(arguments), None)
 
     @lsp_method(types.TEXT_DOCUMENT_DID_OPEN)
     def lsp_text_document__did_open(self, params: types.DidOpenTextDocumentParams) -> Generator[Any, Any, None]:
@@ -343,6 +363,8 @@ class HardenedServer(LanguageServer):
         super().__init__(name, version, protocol_cls=HardenedProtocol)  # pyright: ignore[reportUnknownMemberType]
         self.exit_status: asyncio.Future[int] | None = None
         self.on_leave: Callable[[], None] | None = None
+        self.finish: Callable[[], Awaitable[None]] | None = None
+        """Waited for, a moment, after the last message: what ``on_leave`` ended may clear up."""
 
     def position_encoding(self, capabilities: types.ClientCapabilities) -> types.PositionEncodingKind:
         """The client's first choice among the three the specification names; utf-16 when it names none."""

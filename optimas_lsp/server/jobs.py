@@ -70,12 +70,16 @@ class FileMatch:
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """What one report told: its analysis, where its files are, and the profiled text of those in the workspace."""
+    """What one report told: its analysis, where its files are, and the profiled text of those in the workspace.
+
+    ``capability`` is the GPU's, times ten.
+    """
 
     analysis: Analysis
     launches: int
     matches: tuple[FileMatch, ...]
     sources: dict[str, SourceFile]
+    capability: int | None = None
 
 
 @dataclass(slots=True)
@@ -126,7 +130,8 @@ class _Assembly:
             kernels=kernels,
             notes=tuple(Note.model_validate(note) for note in self.report["notes"]),
         )
-        return Loaded(analysis, self.report["launches"], tuple(self.matches), self.sources)
+        launches, capability = self.report["launches"], self.report["capability"]
+        return Loaded(analysis, launches, tuple(self.matches), self.sources, capability)
 
 
 def environment() -> dict[str, str]:

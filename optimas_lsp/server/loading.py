@@ -73,6 +73,8 @@ class Loader:
     cache: Path | None = None
     reports: dict[Path, OpenReport] = field(default_factory=dict[Path, OpenReport])
     failures: dict[Path, str] = field(default_factory=dict[Path, str])
+    former: dict[Path, list[str]] = field(default_factory=dict[Path, list[str]])
+    """What each report's file held before, as SHA-256, oldest first: the cache may still have it."""
     search_seconds: float = 0.0
     cut_short: bool = False
     _keys: dict[Path, Key] = field(default_factory=dict[Path, Key])
@@ -166,6 +168,8 @@ class Loader:
         return LoadRequest(wish.path, wish.settings.model_dump(mode="json", by_alias=True), folders, self.cache)
 
     def _opened(self, path: Path, state: Stamp, loaded: Loaded) -> None:
+        if (old := self.reports.get(path)) is not None:
+            self.former.setdefault(path, []).append(old.loaded.analysis.report.sha256)
         self.reports[path] = OpenReport(path, state, loaded)
         gc.freeze()  # a report is large, lives long and holds no cycles
         self.failures.pop(path, None)

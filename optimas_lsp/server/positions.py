@@ -71,6 +71,18 @@ def lines_within(span: types.Range) -> range:
     return range(span.start.line + 1, span.end.line + 2)
 
 
+def whole_lines_range(text: SourceText, first: int, count: int, encoding: Encoding) -> types.Range:
+    """``count`` whole lines from ``first`` (1-based) on, with their ends; a position in front of ``first`` for none."""
+
+    def start_of(line: int) -> types.Position:
+        if line <= text.line_count:
+            return types.Position(line - 1, 0)
+        last = text.lines[-1]
+        return types.Position(text.line_count - 1, to_character(last, len(last), encoding))
+
+    return types.Range(start_of(first), start_of(first + count))
+
+
 def changes_of(events: Iterable[types.TextDocumentContentChangeEvent]) -> list[Change]:
     """Content changes in our words, in the order they must be applied."""
     return [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import tempfile
+from hashlib import sha256
 from pathlib import Path
 
 from platformdirs import user_cache_path
@@ -36,6 +37,16 @@ def write() -> dict[str, str]:
     except OSError as error:
         logger.warning("no pages about the rules: %s", error)
     return pages
+
+
+def text_file(text: str, suffix: str = ".md") -> Path | None:
+    """A text as a file in the user's cache folder, None where that cannot be written."""
+    path = folder() / "texts" / f"{sha256(text.encode('utf-8', 'replace')).hexdigest()[:16]}{suffix}"
+    try:
+        put(path, text)
+    except OSError:
+        return None
+    return path
 
 
 def put(path: Path, text: str) -> None:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from lsprotocol import types
 
@@ -28,6 +28,7 @@ from optimas_lsp.server.snapshot import Folder, Snapshot, frozen
 from optimas_lsp.server.views import FileIndex, FileView, index
 
 if TYPE_CHECKING:
+    from optimas_lsp.server.rewrites import Rewrites
     from optimas_lsp.source.anchors import Anchors, Measured
     from optimas_lsp.source.text import Splice
 
@@ -49,6 +50,11 @@ class Session:
         self.loader = Loader(self.editor, self.background, self._reports_changed, self._explain_nothing)
         self.snapshot = Snapshot()
         self.ready = asyncio.Event()
+        self.rewrites: Rewrites | None = None
+        self.on_text: list[Callable[[Document, list[Splice] | None], None]] = []
+        """Told of every text that was opened (None) or edited, before anything about it is shown."""
+        self.on_view: list[Callable[[str], None]] = []
+        """Told of every document (by URI) that shows another report now."""
         self._published: set[str] = set()
         self._indices: dict[tuple[int, Path], FileIndex | None] = {}
         self._aligning: dict[str, list[Splice]] = {}
@@ -62,7 +68,10 @@ class Session:
         """Learn who the client is and which folders it has open."""
         self.editor.client = resolve(params, encoding)
         options: object = params.initialization_options
-        self.editor.hotspots = isinstance(options, Mapping) and bool(options.get("hotspots"))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
+        wishes: Mapping[str, Any] = cast("Mapping[str, Any]", options) if isinstance(options, Mapping) else {}
+        self.editor.hotspots = bool(wishes.get("hotspots"))
+        self.editor.jobs = bool(wishes.get("jobs"))
+        self.editor.announce = bool(wishes.get("announce", True))
         folders = [folder.uri for folder in params.workspace_folders or ()]
         if not folders and params.root_uri:
             folders = [params.root_uri]
@@ -91,8 +100,15 @@ class Session:
     def close(self) -> None:
         """Stop everything that runs; workers are killed with their tasks."""
         self.loader.cancel_all()
+        if self.rewrites is not None:
+            self.rewrites.close()
         for task in list(self._tasks):
             task.cancel()
+
+    async def finish(self) -> None:
+        """Wait a moment until the jobs that ``close`` ended are gone."""
+        if self.rewrites is not None:
+            await self.rewrites.finish()
 
     @property
     def settled(self) -> bool:
@@ -108,6 +124,7 @@ class Session:
         self._aligning.pop(item.uri, None)
         self._set_document(document)
         self._set_view(item.uri, None)
+        self._tell_text(document, None)
         if self.ready.is_set():
             self._look_at(document)
 
@@ -121,6 +138,8 @@ class Session:
         version = params.text_document.version
         document, splices = changed(document, version, changes_of(params.content_changes), self.editor.client.encoding)
         self._set_document(document)
+        self.snapshot = replace(self.snapshot, unsaved=self.snapshot.unsaved | {uri})
+        self._tell_text(document, splices)
         if uri in self._aligning:
             self._aligning[uri] += splices
         view = self.snapshot.views.get(uri)
@@ -138,9 +157,20 @@ class Session:
         uri = params.text_document.uri
         self._aligning.pop(uri, None)
         documents = {key: value for key, value in self.snapshot.documents.items() if key != uri}
-        self.snapshot = replace(self.snapshot, documents=frozen(documents))
+        unsaved = self.snapshot.unsaved - {uri}
+        self.snapshot = replace(self.snapshot, documents=frozen(documents), unsaved=unsaved)
         self._set_view(uri, None)
         self.publish(uri)
+        if self.rewrites is not None:
+            self.rewrites.closed()
+
+    def did_save(self, params: types.DidSaveTextDocumentParams) -> None:
+        """A text is on disk as it is here."""
+        self.snapshot = replace(self.snapshot, unsaved=self.snapshot.unsaved - {params.text_document.uri})
+
+    def _tell_text(self, document: Document, splices: list[Splice] | None) -> None:
+        for told in self.on_text:
+            told(document, splices)
 
     def _set_document(self, document: Document) -> None:
         documents = {**self.snapshot.documents, document.uri: document}
@@ -209,6 +239,8 @@ class Session:
 
     def _aligned(self, document: Document, found: FileIndex, anchors: Anchors) -> None:
         self._set_view(document.uri, FileView(document, found, anchors))
+        for told in self.on_view:
+            told(document.uri)
         self.publish(document.uri)
         self._hotspots_soon()
 

@@ -10,10 +10,14 @@ from typing import TYPE_CHECKING, TypeVar
 
 from optimas_lsp.server.client import Client
 from optimas_lsp.server.documents import Document
-from optimas_lsp.server.views import FileView, OpenReport
+from optimas_lsp.server.views import FileIndex, FileView, Finding, OpenReport
 
 if TYPE_CHECKING:
     from optimas_lsp.config import Settings
+    from optimas_lsp.server.job import Job
+    from optimas_lsp.server.known import Known
+    from optimas_lsp.server.possible import Possible
+    from optimas_lsp.server.regions import Standing
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
@@ -45,12 +49,22 @@ class RulePages:
 
 
 @dataclass(frozen=True, slots=True)
+class JobView:
+    """A job, and how its lines stand in the open text (None: its file is not open)."""
+
+    job: Job
+    standing: Standing | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Snapshot:
     """Everything a feature may look at. ``views`` holds the open documents that a report concerns.
 
     ``hidden`` are the URIs whose findings the user does not want to see, ``all_hidden`` hides every file's.
     ``preferred`` is the report the user chose to look at. ``settings`` holds outside every folder; None until the
-    configuration is known.
+    configuration is known. ``jobs`` are the rewrites asked for, by id, ``queue`` the ids of those that wait, in order.
+    ``unsaved`` are the open documents that differ from what is on disk. ``possible`` says which transformations apply
+    to the kernels of a document, and to which version of it. ``known`` are the findings marked as known.
     """
 
     client: Client = field(default_factory=Client)
@@ -64,12 +78,24 @@ class Snapshot:
     all_hidden: bool = False
     preferred: Path | None = None
     rule_pages: RulePages = field(default_factory=RulePages)
+    jobs: Mapping[str, JobView] = field(default_factory=lambda: frozen({}))
+    queue: tuple[str, ...] = ()
+    unsaved: frozenset[str] = frozenset()
+    possible: Mapping[str, Possible] = field(default_factory=lambda: frozen({}))
+    known: frozenset[Known] = frozenset()
 
     def view(self, uri: str) -> FileView | None:
         """What is shown in a document, None when no report concerns it or its findings are hidden."""
         if self.all_hidden or uri in self.hidden:
             return None
         return self.views.get(uri)
+
+    def known_in(self, index: FileIndex) -> frozenset[Finding]:
+        """The findings of a file that were marked as known."""
+        if not self.known:
+            return frozenset()
+        known = self.known
+        return index.derived(("known", known), lambda: frozenset(e for e in index.findings if e.key(index) in known))
 
     def settings_for(self, path: Path | None) -> Settings | None:
         """The settings of the innermost folder that holds ``path``."""

@@ -80,6 +80,10 @@ async def _serve(reader: asyncio.StreamReader, server: HardenedServer, status: a
     reading = asyncio.ensure_future(_read_messages(reader, server))
     await asyncio.wait({reading, status}, return_when=asyncio.FIRST_COMPLETED)
     reading.cancel()
+    if not status.done():
+        server.leave(1)
+    if server.finish is not None:
+        await server.finish()
     return status.result() if status.done() else 1
 
 

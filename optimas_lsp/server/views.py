@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from optimas_lsp.server.documents import Document
 from optimas_lsp.server.jobs import FileMatch, Loaded
 from optimas_lsp.server.reports import Stamp
+from optimas_lsp.source.text import split_lines
 
 if TYPE_CHECKING:
     from optimas_lsp.insight.evidence import Evidence, KernelAnalysis, LineHeat, Location
@@ -58,6 +59,12 @@ class Finding:
     evidence: Evidence
     line: int
 
+    def key(self, index: FileIndex) -> tuple[str, str, str, str]:
+        """By what it is known from profile to profile, see ``known.Known``."""
+        whole = self.evidence.location is None
+        text = "" if whole else index.measured_line(self.line)
+        return str(index.path), self.kernel.mangled, self.evidence.rule, text
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Heat:
@@ -91,6 +98,18 @@ class FileIndex:
         if key not in self._derived:
             self._derived[key] = make()
         return self._derived[key]
+
+    @cached_property
+    def _measured_lines(self) -> tuple[str, ...]:
+        """The profiled lines without blanks around them, else their digests; none where the report has neither."""
+        if self.source.text is not None:
+            return tuple(line.strip() for line in split_lines(self.source.text)[0])
+        return self.source.line_digests or ()
+
+    def measured_line(self, line: int) -> str:
+        """What stood on the profiled line, as far as the report says."""
+        lines = self._measured_lines
+        return lines[line - 1] if 1 <= line <= len(lines) else ""
 
     @cached_property
     def findings_at(self) -> dict[int, list[Finding]]:

@@ -130,6 +130,7 @@ def pieces(profile: Profile, analysis: Analysis, matches: dict[str, Match]) -> I
         "report": analysis.report.model_dump(mode="json", by_alias=True),
         "notes": [note.model_dump(mode="json") for note in analysis.notes],
         "launches": len(profile.launches),
+        "capability": 10 * profile.device.compute_capability[0] + profile.device.compute_capability[1],
     }
     for source in profile.files:
         match = matches[source.path]

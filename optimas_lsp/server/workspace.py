@@ -21,7 +21,9 @@ from optimas_lsp.server.session import Session
 from optimas_lsp.server.snapshot import Folder, RulePages, frozen
 
 if TYPE_CHECKING:
+    from optimas_lsp.config import Settings
     from optimas_lsp.server.configuration import Configuration
+    from optimas_lsp.server.looking_ahead import LookingAhead
 
 logger = logging.getLogger(__name__)
 
@@ -51,6 +53,8 @@ class Workspace:
         self._looking: asyncio.Task[None] | None = None
         self._watching = False
         self._reconfiguring = asyncio.Lock()
+        self._chosen: dict[Path | None, Any] = {}
+        self.looking_ahead: LookingAhead | None = None
         self._remapped: set[tuple[Path, Path]] = set()
 
     async def start(self) -> None:
@@ -63,6 +67,7 @@ class Workspace:
             options = types.DidChangeConfigurationRegistrationOptions(section="optimas")
             session.spawn(session.editor.register(CONFIGURER, types.WORKSPACE_DID_CHANGE_CONFIGURATION, options))
         await self.reconfigure()
+        self._take_jobs()
         session.ready.set()
         self.look()
         session.look_again()
@@ -89,6 +94,7 @@ class Workspace:
         folders = session.snapshot.folders
         answer = await session.editor.configuration([None, *(folder.uri for folder in folders)])
         chosen: list[Any] = answer if answer is not None else [self._pushed] * (len(folders) + 1)
+        self._chosen = {None: chosen[0], **{each.path: mine for each, mine in zip(folders, chosen[1:], strict=False)}}
         complaints: list[str] = []
         outside = await session.background.run(self._configuration.resolve, None, chosen[0])
         complaints += outside.complaints
@@ -111,6 +117,35 @@ class Workspace:
                 session.editor.tell(complaint, "warning")
         self.complaints = tuple(complaints)
 
+    async def settings_of(self, program: Path, folder: Path | None) -> Settings:
+        """The settings of a program's folder, which may have an ``optimas.toml`` of its own inside the workspace's."""
+        from optimas_lsp.server.configuration import Configuration
+
+        chosen = self._chosen.get(folder, self._chosen.get(None))
+        outcome = await self.session.background.run(Configuration().resolve, program, chosen)
+        return outcome.settings
+
+    def _take_jobs(self) -> None:
+        """Have the jobs that are kept for the folders; known findings, too."""
+        from optimas_lsp.server.looking_ahead import LookingAhead
+        from optimas_lsp.server.rewrites import Rewrites
+
+        session = self.session
+        if session.rewrites is None:
+            session.rewrites = Rewrites(session)
+            self.looking_ahead = LookingAhead(session)
+        folders = [folder.path for folder in session.snapshot.folders]
+        session.spawn(session.rewrites.load(folders))
+        session.spawn(self._take_known(folders))
+
+    async def _take_known(self, folders: list[Path]) -> None:
+        from optimas_lsp.server import known
+
+        found = await self.session.background.run(known.load, folders)
+        if found - self.session.snapshot.known:
+            self.session.snapshot = replace(self.session.snapshot, known=self.session.snapshot.known | found)
+            self.session.show_all_again()
+
     def configuration_changed(self, params: types.DidChangeConfigurationParams) -> None:
         """Take what the client pushes only from clients that cannot be asked."""
         pushed: object = params.settings
@@ -127,6 +162,7 @@ class Workspace:
     async def _settings_changed(self) -> None:
         await self.session.ready.wait()
         await self.reconfigure()
+        self._take_jobs()
         if self.session.editor.client.watch_files:
             await self._watch()
         self.session.show_all_again()
@@ -263,10 +299,11 @@ def _states(*paths: Path) -> dict[Path, Stamp | None]:
 def _warm() -> dict[str, str]:
     """Import what requests will need, in a thread; returns the pages that explain the rules."""
     from optimas_lsp.insight import facts, stalls
-    from optimas_lsp.server import configuration, rule_pages
+    from optimas_lsp.server import configuration, looking_ahead, rewrites, rule_pages
     from optimas_lsp.source import anchors
 
     compile_glob("**/*")
-    logger.debug("ready: %s, %s, %s", facts.__name__, configuration.__name__, anchors.__name__)
+    ready = (facts, configuration, anchors, rewrites, looking_ahead)
+    logger.debug("ready: %s", ", ".join(each.__name__ for each in ready))
     stalls.table()
     return rule_pages.write()

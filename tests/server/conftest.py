@@ -93,11 +93,23 @@ def spoken() -> Spoken:
     return Spoken()
 
 
+def converter() -> Any:
+    """The usual one; lsprotocol 2025.0 takes every code action that holds a command for a command."""
+    made = default_converter()
+
+    def action(value: Any, _: Any) -> Any:
+        literal = "kind" in value or isinstance(value.get("command"), dict)
+        return made.structure(value, types.CodeAction if literal else types.Command)
+
+    made.register_structure_hook(types.Command | types.CodeAction, action)
+    return made
+
+
 class EditorClient(LanguageClient):
     """A client as an editor is one: answers the server's questions, and can wait for what it is told."""
 
     def __init__(self, configuration: dict[str, Any] | None = None) -> None:
-        super().__init__(converter_factory=default_converter, configuration={"": {"optimas": configuration or {}}})
+        super().__init__(converter_factory=converter, configuration={"": {"optimas": configuration or {}}})
         self.news = asyncio.Event()
         self.refreshed: Counter[str] = Counter()
         self.published: Counter[str] = Counter()
@@ -105,6 +117,7 @@ class EditorClient(LanguageClient):
         self.questions: list[types.ShowMessageRequestParams] = []
         self.choice: str | None = None
         self.hotspots_changes = 0
+        self.jobs: list[dict[str, Any]] = []
         register_lsp_features(self)
         self._register()
 
@@ -132,6 +145,7 @@ class EditorClient(LanguageClient):
             self.protocol.fm.features.pop(method, None)
             self.feature(method)(functools.partial(act))
         self.feature("optimas/hotspotsChanged")(functools.partial(self._hotspots))
+        self.feature("optimas/jobsChanged")(functools.partial(self._jobs))
 
     def tell(self) -> None:
         self.news.set()
@@ -180,6 +194,10 @@ class EditorClient(LanguageClient):
 
     def _hotspots(self, params: Any) -> None:
         self.hotspots_changes += 1
+        self.tell()
+
+    def _jobs(self, params: Any) -> None:
+        self.jobs = [vars(each) if not isinstance(each, dict) else each for each in params.jobs]
         self.tell()
 
     async def until(self, found: Callable[[], Any], seconds: float = 30) -> Any:
@@ -243,7 +261,9 @@ async def start(
     cache: Path, client: EditorClient, able: dict[str, Any], folders: Sequence[Path], options: Any = None
 ) -> EditorClient:
     """Start a server for ``client`` and shake hands."""
-    await client.start_io(sys.executable, "-m", "optimas_lsp", env={**os.environ, "OPTIMAS_CACHE_DIR": str(cache)})
+    state = os.environ.get("OPTIMAS_STATE_DIR", str(cache / "state"))
+    environment = {**os.environ, "OPTIMAS_CACHE_DIR": str(cache), "OPTIMAS_STATE_DIR": state}
+    await client.start_io(sys.executable, "-m", "optimas_lsp", env=environment)
     answer = await client.initialize_session(
         types.InitializeParams(
             capabilities=default_converter().structure(able, types.ClientCapabilities),

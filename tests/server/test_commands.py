@@ -10,6 +10,8 @@ import pytest
 import pytest_asyncio
 from pygls.exceptions import JsonRpcException
 
+from optimas_lsp.server import names
+
 if TYPE_CHECKING:
     from tests.server.conftest import EditorClient
 
@@ -36,13 +38,9 @@ async def editor(
 
 async def test_every_command_is_announced(editor: EditorClient) -> None:
     provider = editor.server_capabilities.execute_command_provider
-    assert set(provider.commands) == {
-        f"optimas.{name}"
-        for name in (
-            "showFindings", "hideFindings", "reloadReports", "chooseReport", "openFinding", "openKernel", "openReport",
-            "debugInformation", "whyMapped", "hotspots",
-        )
-    }  # fmt: skip
+    named = {value for value in vars(names).values() if isinstance(value, str) and value.startswith("optimas.")}
+    assert set(provider.commands) == named - {names.__name__}
+    assert provider.work_done_progress
 
 
 async def test_the_text_of_a_finding_opens_as_a_document_or_a_message(editor: EditorClient, folder: Path) -> None:

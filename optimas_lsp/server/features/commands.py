@@ -159,6 +159,16 @@ def debug_information(snapshot: Snapshot, *, text_of: str | None = None) -> dict
             }
             for uri, view in snapshot.views.items()
         },
+        "jobs": {
+            identifier: [view.job.state, None if view.standing is None else view.standing.fit]
+            for identifier, view in snapshot.jobs.items()
+        },
+        "unsaved": sorted(snapshot.unsaved),
+        "possible": {
+            uri: {mangled: [each.name for each in found.of(mangled)] for mangled in found.kernels}
+            for uri, found in snapshot.possible.items()
+        },
+        "known": sorted(map(list, snapshot.known)),
         "hidden": sorted(snapshot.hidden),
         "allHidden": snapshot.all_hidden,
         "preferred": None if snapshot.preferred is None else str(snapshot.preferred),

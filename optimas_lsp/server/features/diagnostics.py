@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from lsprotocol import types
 
 from optimas_lsp.server.client import Client
+from optimas_lsp.server.features.rewritten import changed_diagnostic, rewritten_here, within
 from optimas_lsp.server.hardening import Encoded
 from optimas_lsp.server.locations import uri_of
 from optimas_lsp.server.positions import encoded_code_range, encoded_unseen_range
@@ -63,13 +64,19 @@ def published(snapshot: Snapshot, uri: str) -> list[str]:
     still = index.derived((SOURCE, client, pages), lambda: _still(index, client, pages))
     hints, maximum = settings.diagnostics.hints, settings.diagnostics.maximum_per_file
     text, encoding = view.document.text, snapshot.client.encoding
-    diagnostics: list[str] = []
+    known, show_known = snapshot.known_in(index), settings.diagnostics.known == "hint"
+    lowered = index.derived((SOURCE, client, pages, "known"), lambda: _still(index, client, pages, known=True))
+    rewrites = rewritten_here(snapshot, view)
+    diagnostics = [changed_diagnostic(snapshot, view, each) for each in rewrites][:maximum]
     for line, finding in view.findings():
-        if finding.evidence.level == "note" and not hints:
+        is_known = finding in known
+        if (is_known and not show_known) or ((is_known or finding.evidence.level == "note") and not hints):
+            continue
+        if any(within(each, line) for each in rewrites):
             continue
         if len(diagnostics) >= maximum:
             break
-        part = still[finding]
+        part = lowered[finding] if is_known else still[finding]
         related = f',"relatedInformation":[{_placed(snapshot, view, part.related)}]' if part.related else ""
         diagnostics.append(f'{{"range":{encoded_code_range(text, line, encoding)},{part.members}{related}}}')
     return diagnostics
@@ -86,16 +93,16 @@ def document_diagnostic(snapshot: Snapshot, params: types.DocumentDiagnosticPara
     return Encoded(f'{{"kind":"full","items":[{",".join(published(snapshot, params.text_document.uri))}]}}')
 
 
-def _still(index: FileIndex, client: Client, pages: RulePages) -> dict[Finding, _Still]:
-    """By finding what stays when the text moves."""
-    return {finding: _of_finding(index, finding, client, pages) for finding in index.findings}
+def _still(index: FileIndex, client: Client, pages: RulePages, *, known: bool = False) -> dict[Finding, _Still]:
+    """By finding what stays when the text moves; as those read that are ``known``."""
+    return {finding: _of_finding(index, finding, client, pages, known=known) for finding in index.findings}
 
 
-def _of_finding(index: FileIndex, finding: Finding, client: Client, pages: RulePages) -> _Still:
+def _of_finding(index: FileIndex, finding: Finding, client: Client, pages: RulePages, *, known: bool) -> _Still:
     evidence = finding.evidence
     fields: dict[str, Any] = {
-        "message": message(index, finding),
-        "severity": _SEVERITY[evidence.level],
+        "message": message(index, finding) + (" (marked as known)" if known else ""),
+        "severity": _SEVERITY["note" if known else evidence.level],
         "code": evidence.rule,
         "source": SOURCE,
     }

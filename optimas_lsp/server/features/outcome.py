@@ -1,0 +1,116 @@
+"""The text about an outcome (optimas.rewrite/1) in Markdown: what was changed and why, every gate, what is open."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, cast
+
+from optimas_lsp.server.wording import Markup, paragraphs
+
+MARKDOWN = Markup(markdown=True)
+
+Row = Mapping[str, Any]
+
+
+def _row(owner: Row, key: str) -> Row:
+    """What stands under ``key`` if that is an object, else an empty one."""
+    value: object = owner.get(key)
+    return cast("Row", value) if isinstance(value, Mapping) else {}
+
+
+def _rows(owner: Row, key: str) -> list[Row]:
+    """The objects in the list under ``key``."""
+    value: object = owner.get(key)
+    return (
+        [cast("Row", each) for each in cast("list[object]", value) if isinstance(each, Mapping)]
+        if isinstance(value, list)
+        else []
+    )
+
+
+def _texts(owner: Row, key: str) -> list[str]:
+    value: object = owner.get(key)
+    return [str(each) for each in cast("list[object]", value)] if isinstance(value, list | tuple) else []
+
+
+def outcome_text(title: str, outcome: Row) -> str:
+    """Everything a person wants to know, the answer first."""
+    return paragraphs(_parts(title, outcome))
+
+
+def diff_of(outcome: Row) -> str:
+    """The change of the last answer as a unified diff; empty where there is none."""
+    attempts = _rows(outcome, "attempts")
+    return str(attempts[-1].get("diff") or "") if attempts else ""
+
+
+def _parts(title: str, outcome: Row) -> Iterator[str]:
+    yield f"# {MARKDOWN.escape(title)}"
+    yield MARKDOWN.escape(str(outcome.get("sentence", "")))
+    details = _row(_row(outcome, "proof"), "details")
+    if details.get("recorded"):
+        yield f"{MARKDOWN.strong('This proof was recorded elsewhere')}: {MARKDOWN.escape(str(details['recorded']))}."
+    yield "\n".join(f"- {MARKDOWN.escape(each)}" for each in _texts(outcome, "explanation"))
+    attempts = _rows(outcome, "attempts")
+    if attempts:
+        yield from _changes(attempts[-1])
+    yield from _checks("What the proof checked", _rows(details, "gates"))
+    if open_ := _texts(details, "not_checked"):
+        yield "## What was not checked"
+        yield "\n".join(f"- {MARKDOWN.escape(each)}" for each in open_)
+    if attempts:
+        yield from _rules(attempts[-1])
+        yield from _tries(attempts)
+        yield from _diff(str(attempts[-1].get("diff") or ""))
+
+
+def _changes(attempt: Row) -> Iterator[str]:
+    answer = _row(_row(attempt, "reply"), "outcome")
+    changes = _rows(answer, "changes")
+    if changes:
+        yield "## What was changed, and for which finding"
+        yield "\n".join(
+            f"- {MARKDOWN.strong(', '.join(_texts(each, 'evidence')))} {MARKDOWN.escape(str(each.get('reason', '')))}"
+            for each in changes
+        )
+        exact = answer.get("bit_exact")
+        yield "It claims the same results, bit for bit." if exact else "Its last digits may differ."
+
+
+def _checks(heading: str, gates: Sequence[Row]) -> Iterator[str]:
+    if gates:
+        yield f"## {heading}"
+        words = {"pass": "held", "fail": "FAILED", "skipped": "skipped"}
+        yield "\n".join(
+            f"- {MARKDOWN.strong(str(each.get('name')))} {words.get(str(each.get('status')), '?')}: "
+            f"{MARKDOWN.escape(str(each.get('sentence', '')))}"
+            for each in gates
+        )
+
+
+def _rules(attempt: Row) -> Iterator[str]:
+    rules = _rows(_row(attempt, "verdict"), "rules")
+    told = [each for each in rules if each.get("status") != "pass"]
+    if rules:
+        yield "## Checks on the text of the change"
+        held = sum(each.get("status") == "pass" for each in rules)
+        lines = [f"- {held} of {len(rules)} held"]
+        lines += [
+            f"- {MARKDOWN.strong(str(each.get('id')))} {each.get('status')}: "
+            f"{MARKDOWN.escape(str(each.get('message')))}"
+            for each in told
+        ]
+        yield "\n".join(lines)
+
+
+def _tries(attempts: Sequence[Row]) -> Iterator[str]:
+    failed = [each for each in attempts if each.get("problem")]
+    if failed:
+        yield "## Tries that went no further"
+        yield "\n".join(f"{each.get('number')}. {MARKDOWN.escape(str(each['problem']))}" for each in failed)
+
+
+def _diff(diff: str) -> Iterator[str]:
+    if diff:
+        fence = "`" * max(3, 1 + max((len(run) for run in diff.split() if set(run) == {"`"}), default=0))
+        yield f"## The change\n\n{fence}diff\n{diff.rstrip()}\n{fence}"

@@ -1,0 +1,150 @@
+"""The lines a rewrite is about: where they stand today, whether they are still what it was made for, and its edits.
+
+Nothing here is sure of a place: a block counts only where its lines are the same, byte for byte, ends included.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import Field
+
+from optimas_lsp.profile.model import Frozen
+from optimas_lsp.source.text import SourceText, Splice
+
+if TYPE_CHECKING:
+    from optimas_lsp.rewrite.edits import LineEdit
+    from optimas_lsp.source.syntax import Syntax
+
+Fit = Literal["before", "after", "other"]
+"""The text holds what the rewrite was made for, what the rewrite makes of it, or something else."""
+
+
+class Block(Frozen):
+    """Whole lines with their ends. ``first`` is 1-based in the text the rewrite started from."""
+
+    first: int
+    before: tuple[str, ...]
+    after: tuple[str, ...] | None = Field(default=None, description="what the rewrite makes of it, once that is known")
+
+    @property
+    def end(self) -> int:
+        """The line after the last."""
+        return self.first + len(self.before)
+
+
+class Edit(Frozen):
+    """Lines that give way to others, as in ``rewrite.edits.LineEdit``: the stored form of what a rewrite changes."""
+
+    first: int
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How blocks stand in a text: ``firsts`` are today's first lines (1-based), 0 for a block that is not there."""
+
+    fit: Fit
+    firsts: tuple[int, ...]
+
+
+def whole_lines(text: SourceText, first: int, end: int) -> tuple[str, ...]:
+    """Lines ``first`` to ``end`` (exclusive), 1-based, with their ends."""
+    return tuple(map("".join, zip(text.lines[first - 1 : end - 1], text.ends[first - 1 : end - 1], strict=True)))
+
+
+def region(text: SourceText, syntax: Syntax, lines: Iterable[int]) -> tuple[Block, ...]:
+    """The functions that hold ``lines``; a line outside of every function stands for itself."""
+    spans: list[tuple[int, int]] = []
+    for line in lines:
+        function = syntax.function_at(line)
+        spans.append((line, line + 1) if function is None else (function.first_line, function.last_line + 1))
+    return tuple(Block(first=first, before=whole_lines(text, first, end)) for first, end in _joined(spans))
+
+
+def rewritten(text: SourceText, blocks: Sequence[Block], edits: Sequence[LineEdit | Edit]) -> tuple[Block, ...]:
+    """The blocks widened to hold every edit, with what the edits make of them. ``text`` is what the edits are for.
+
+    An insertion is held by a block only together with the line before it, so that it has a place.
+    """
+    spans = [(each.first, each.end) for each in blocks]
+    spans += [(max(1, each.first - (not each.before)), each.first + max(1, len(each.before))) for each in edits]
+    found: list[Block] = []
+    for first, end in _joined(spans):
+        stop = min(end, text.line_count + 1)
+        before = whole_lines(text, first, stop)
+        after = list(before)
+        mine = (each for each in edits if first <= each.first and each.first + len(each.before) <= stop)
+        for edit in sorted(mine, key=lambda each: each.first, reverse=True):
+            after[edit.first - first : edit.first - first + len(edit.before)] = edit.after
+        found.append(Block(first=first, before=before, after=tuple(after)))
+    return tuple(found)
+
+
+def _joined(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    joined: list[tuple[int, int]] = []
+    for first, end in sorted(spans):
+        if joined and first <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(joined[-1][1], end))
+        else:
+            joined.append((first, end))
+    return joined
+
+
+def moved(hints: Sequence[int], splices: Iterable[Splice]) -> tuple[int, ...]:
+    """Where blocks that began at ``hints`` begin after edits; a guess for a block that was edited itself."""
+    found = list(hints)
+    for splice in splices:
+        shift = splice.inserted - splice.removed
+        found = [at + shift if at >= splice.first + splice.removed and at > splice.first - 1 else at for at in found]
+    return tuple(found)
+
+
+def standing(text: SourceText, blocks: Sequence[Block], hints: Sequence[int]) -> Standing:
+    """How ``blocks``, expected at ``hints``, stand in ``text``: all as before, all as after, or otherwise."""
+    firsts = tuple(_find(text, each.before, hint) for each, hint in zip(blocks, hints, strict=True))
+    if all(firsts):
+        return Standing("before", firsts)
+    if all(each.after is not None for each in blocks):
+        after = tuple(_find(text, each.after or (), hint) for each, hint in zip(blocks, hints, strict=True))
+        if all(after):
+            return Standing("after", after)
+    return Standing("other", firsts)
+
+
+def _find(text: SourceText, wanted: Sequence[str], hint: int) -> int:
+    """The first line of ``wanted``: at ``hint``, else at the only place in the text; 0 when there is none."""
+    if _stands(text, wanted, hint):
+        return hint
+    if not wanted:
+        return 0
+    head = wanted[0].rstrip("\r\n")
+    found = 0
+    at = 0
+    while True:
+        try:
+            at = text.lines.index(head, at) + 1
+        except ValueError:
+            return found
+        if _stands(text, wanted, at):
+            if found:
+                return 0
+            found = at
+
+
+def _stands(text: SourceText, wanted: Sequence[str], first: int) -> bool:
+    return first >= 1 and whole_lines(text, first, first + len(wanted)) == tuple(wanted)
+
+
+def todays_edits(blocks: Sequence[Block], firsts: Sequence[int], edits: Sequence[Edit]) -> tuple[Edit, ...]:
+    """The edits at today's lines, given that every block stands as before at ``firsts``."""
+    found: list[Edit] = []
+    for edit in edits:
+        for block, first in zip(blocks, firsts, strict=True):
+            if block.first <= edit.first and edit.first + len(edit.before) <= block.end:
+                found.append(edit.model_copy(update={"first": edit.first + first - block.first}))
+                break
+    return tuple(found)
