@@ -32,7 +32,7 @@ async def over(client: EditorClient, identifier: str) -> dict[str, Any]:
         (job,) = [each for each in (await client.command("jobs"))["jobs"] if each["id"] == identifier]
         if job["state"] not in {"queued", "running", "waiting-for-consent"}:
             return job
-        await client.until(lambda: client.news.is_set(), 60)
+        await client.until(client.news.is_set, 60)
 
 
 async def test_a_kernel_is_rewritten_by_the_catalogue(
