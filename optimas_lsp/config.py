@@ -149,6 +149,9 @@ class Rewrite(Section):
     attempts: int = Field(default=3, ge=1, le=3)
     """Answers asked for at most, when one is refused or does not compile; after that a person has to look at it."""
 
+    samples: int = Field(default=1, ge=1, le=50)
+    """How often a model is asked anew; where proofs can be made, what stands of its answers is compared."""
+
     prompt_tokens: int = Field(default=24_000, ge=1000)
     """A prompt takes at most this many tokens (estimated); the least valuable evidence is left out first."""
 
@@ -218,6 +221,33 @@ class Prove(Section):
     records: str = ""
     """The folder of recorded results; relative to the program's folder."""
 
+    minimum_effect: float = Field(default=0.02, ge=0, le=1)
+    """A rewrite counts as faster when it is so by at least this share, and its interval above 1 (0 to 1)."""
+
+    confidence: float = Field(default=0.95, ge=0.5, lt=1)
+    """Level of the interval of a speed-up (0 to 1)."""
+
+    precision: float = Field(default=0.01, gt=0, le=1)
+    """Timing ends when the interval is narrower than this share of the speed-up on each side (0 to 1)."""
+
+    minimum_pairs: int = Field(default=7, ge=3, le=1000)
+    """At least this many pairs of runs, of the original and the candidate in turn, are timed."""
+
+    maximum_pairs: int = Field(default=40, ge=3, le=1000)
+    """At most this many pairs of runs are timed on one input."""
+
+    timing_seconds: float = Field(default=120.0, gt=0)
+    """After this time no further pair is begun, once the least number is reached (seconds for one input)."""
+
+    time_inputs: Literal["one", "all"] = "one"
+    """Time the input that decides (``time_input`` of `[target]`), or all: then it is said which are won, tied, lost."""
+
+    any_slower: Literal["tell", "reject"] = "tell"
+    """What a rewrite is worth that is faster on the input that decides and slower on another that was timed."""
+
+    reprofile: bool = False
+    """Profile both versions again, to see whether the cited findings moved as they imply; needs ncu."""
+
     offer: Literal["proven", "built"] = "proven"
     """Which rewrites an editor may offer: proven ones only, or, marked as not proven, also those that merely build."""
 
@@ -257,6 +287,26 @@ class Jobs(Section):
     """Have the editor ask before it applies a rewrite, where it can (with ``offer`` as ``command``)."""
 
 
+class Search(Section):
+    """How much is tried for one rewrite, and when the search ends."""
+
+    candidates: int = Field(default=3, ge=1, le=50)
+    """So many of the catalogue's candidates are compared by short proofs before the best is proven; 1: the first that
+    is proven is taken. For a model it is `rewrite.samples`."""
+
+    finals: int = Field(default=3, ge=1, le=20)
+    """Whole proofs made at most of those compared, best first, until one is proven."""
+
+    budget_seconds: float = Field(default=900.0, ge=0)
+    """After this time no further candidate and no further round is begun; 0: no limit (seconds)."""
+
+    rounds: int = Field(default=1, ge=1, le=20)
+    """Rounds at most; each further one starts from the last winner and its new profile, which needs ncu."""
+
+    near_ceiling: float = Field(default=0.9, gt=0, le=1)
+    """No further round when the winner reaches this share of what the roofline allows for its work (0 to 1)."""
+
+
 class Settings(Section):
     """All settings of the server and of ``optimas analyze``."""
 
@@ -269,6 +319,7 @@ class Settings(Section):
     rewrite: Rewrite = Rewrite()
     guard: Guard = Guard()
     prove: Prove = Prove()
+    search: Search = Search()
     corpus: Corpus = Corpus()
     jobs: Jobs = Jobs()
     path_maps: tuple[PathMap, ...] = ()

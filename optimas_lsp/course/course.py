@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from optimas_lsp.config import Settings
 from optimas_lsp.corpus import Context, Corpus, Query
@@ -56,7 +57,11 @@ class Course:
     backend: Backend
     builder: ScratchBuilder | None
     prover: Prover | None
+    request: Request
     unproven: str = ""
+    open: Open = open_report
+    prompt_file: Path | None = None
+    answer_file: Path | None = None
 
     @classmethod
     def of(
@@ -73,6 +78,9 @@ class Course:
         """
         given = None if request.settings is None else Settings.model_validate(request.settings)
         program = Program.of(request.source, request.folder, settings=given, open_=open_)
+        if program.settings.search.rounds > 1:  # the next round starts from a new profile of the winner
+            proving = program.settings.prove.model_copy(update={"reprofile": True})
+            program = replace(program, settings=program.settings.model_copy(update={"prove": proving}))
         settings = program.settings.rewrite
         subject = _narrowed(program.subject(request.profile, request.kernel), request.finding)
         past = _Past.of(Corpus.of_user(program.settings.corpus), subject, request)
@@ -95,6 +103,7 @@ class Course:
             backend=settings.backend,
             attempts=CANDIDATES if catalogue else settings.attempts,
             search=catalogue,
+            samples=1 if catalogue else settings.samples,
             allow=settings.allow,
             limits=Limits.of(program.settings.guard),
         )
@@ -103,11 +112,24 @@ class Course:
         if request.build:
             builder = ScratchBuilder.of(program.folder, subject.home.path, subject.profile, settings.allow)
         if request.build and request.prove:
+            place = make_executor(program.settings.prove, program.folder)
             try:
-                prover = Prover.of(program.folder, subject, make_executor(program.settings.prove, program.folder))
+                prover = Prover.of(program.folder, subject, place, program.settings)
             except NoTargetError as error:
                 unproven = f"not proven: {error.sentence()}"
-        return cls(program, past.corpus, task, backend, builder, prover, unproven)
+        return cls(
+            program,
+            past.corpus,
+            task,
+            backend,
+            builder,
+            prover,
+            request,
+            unproven,
+            open=open_,
+            prompt_file=prompt_file,
+            answer_file=answer_file,
+        )
 
     @property
     def subject(self) -> Subject:
@@ -145,17 +167,49 @@ class Course:
         """What would be asked, where and with what commands, without doing any of it."""
         return optimize.dry_run(self.task, self.backend, self.builder)
 
+    @property
+    def rules(self) -> optimize.Rules:
+        """How much is tried."""
+        search, rewrite = self.program.settings.search, self.program.settings.rewrite
+        return optimize.Rules(
+            candidates=search.candidates if self.task.search else rewrite.samples,
+            finals=search.finals,
+            budget_s=search.budget_seconds or None,
+        )
+
     async def run(self, notify: Notify = lambda _stage, _words: None) -> Rewriting:
-        """Do it. Cancelling ends every process that was started. Raises OptimasError where no outcome is possible."""
+        """Do it, in as many rounds as the settings say.
+
+        Cancelling ends every process that was started. Raises OptimasError where no outcome is possible.
+        """
+        if self.program.settings.search.rounds > 1:
+            from optimas_lsp.course.rounds import run_rounds
+
+            return await run_rounds(self, notify)
+        return await self.one_round(notify, self.rules)
+
+    async def one_round(self, notify: Notify, rules: optimize.Rules, **known: Any) -> Rewriting:
+        """One round by ``rules``; ``known`` are fields of its outcome. It is kept in the corpus."""
         started = datetime.now(UTC).replace(microsecond=0).isoformat()
-        proof = None if self.prover is None else replace(self.prover, on_event=_told(notify)).prove
-        if self.unproven:
-            proof = _unproven(self.unproven)
-        rewriting = await optimize.optimize(self.task, self.backend, self.builder, prove=proof, notify=notify)
+        prover = self.told(notify)
+        prove = _unproven(self.unproven) if self.unproven else None if prover is None else prover.prove
+        rewriting = await optimize.optimize(
+            self.task,
+            self.backend,
+            self.builder,
+            prove=prove,
+            screen=None if prover is None or not prover.compares else prover.screen,
+            rules=rules,
+            notify=notify,
+        )
         rewriting = await asyncio.to_thread(scored, rewriting, self.subject)
-        done = rewriting.model_copy(update={"started": started})
+        done = rewriting.model_copy(update={"started": started, **known})
         await asyncio.to_thread(self.corpus.keep, done, context=Context(project=self.program.folder.name))
         return done
+
+    def told(self, notify: Notify) -> Prover | None:
+        """The prover, whose progress is told."""
+        return None if self.prover is None else replace(self.prover, on_event=_told(notify))
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import shutil
 import tempfile
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, Literal
 
+from optimas_lsp.config import Settings
 from optimas_lsp.errors import OptimasError
 from optimas_lsp.prove.bundle import pack
 from optimas_lsp.prove.executors.local import Local
@@ -17,7 +20,9 @@ from optimas_lsp.prove.executors.recorded import Recorded
 from optimas_lsp.prove.executors.slurm import Slurm
 from optimas_lsp.prove.executors.ssh import Ssh
 from optimas_lsp.prove.inference import Wanted, find_target
+from optimas_lsp.prove.options import ncu_arguments, short_proof, whole_proof
 from optimas_lsp.prove.report import conclusion
+from optimas_lsp.prove.reprofile import Cited, judged
 from optimas_lsp.prove.runner.tools import gpu
 from optimas_lsp.prove.target import Target
 from optimas_lsp.rewrite.candidate import Candidate
@@ -27,8 +32,13 @@ from optimas_lsp.rewrite.outcome import Proof
 from optimas_lsp.rewrite.prompt_writer import Subject
 
 
-def proof_action(target: Target, executor: Executor, inferred: Sequence[str] = ()) -> Run | None:
-    """What a proof runs: the build and the program on every input, many times; None for a recorded one."""
+def proof_action(
+    target: Target, executor: Executor, inferred: Sequence[str] = (), reprofile: Sequence[str] = ()
+) -> Run | None:
+    """What a proof runs: the build and the program on every input, many times; None for a recorded one.
+
+    ``reprofile``: ncu's arguments, where both versions are profiled again.
+    """
     if isinstance(executor, Recorded):
         return None
     words = "the proof, each many times"
@@ -37,7 +47,9 @@ def proof_action(target: Target, executor: Executor, inferred: Sequence[str] = (
     elif isinstance(executor, Slurm):
         words += ", as a Slurm job"
     words += "".join(f"; {each}" for each in inferred)
-    return Run(commands=(*target.build, *target.inputs.values()), why=words)
+    decisive = target.inputs[target.time_input or next(iter(target.inputs))]
+    profiled = (("ncu", *reprofile, *decisive),) if reprofile else ()
+    return Run(commands=(*target.build, *target.inputs.values(), *profiled), why=words)
 
 
 @dataclass(frozen=True)
@@ -45,7 +57,8 @@ class Prover:
     """Packs a job, runs it and waits for its end; cancelling ends every process of the job.
 
     ``on_event`` is told how it goes, from another thread; ``inferred`` says what was concluded from what where no
-    ``[target]`` is configured.
+    ``[target]`` is configured. Where both versions are profiled again, the candidate's report is kept in the folder
+    ``reports``, if there is one, under the digest of its source.
     """
 
     folder: Path
@@ -54,9 +67,11 @@ class Prover:
     executor: Executor
     on_event: Callable[[Event], None] = lambda _event: None
     inferred: tuple[str, ...] = ()
+    settings: Settings = field(default_factory=Settings)
+    reports: Path | None = None
 
     @classmethod
-    def of(cls, folder: Path, subject: Subject, executor: Executor) -> Prover | None:
+    def of(cls, folder: Path, subject: Subject, executor: Executor, settings: Settings | None = None) -> Prover | None:
         """A prover; None where there is no GPU on this machine and the proof would run here.
 
         Raises ConfigError for a wrong ``[target]``, and NoTargetError where there is none and none can be inferred.
@@ -64,25 +79,66 @@ class Prover:
         if isinstance(executor, Local) and gpu() is None:
             return None
         found = find_target(Wanted.of(folder, subject.home.path, subject.profile))
-        return cls(folder, subject, found.target, executor, inferred=found.sentences)
+        return cls(folder, subject, found.target, executor, inferred=found.sentences, settings=settings or Settings())
 
     @property
     def action(self) -> Run | None:
         """What is to be accepted before a proof."""
-        return proof_action(self.target, self.executor, self.inferred)
+        return proof_action(self.target, self.executor, self.inferred, self._again())
+
+    @property
+    def compares(self) -> bool:
+        """Whether short proofs can be made: not where results are recorded, for nothing is measured anew there."""
+        return not isinstance(self.executor, Recorded)
 
     async def prove(self, candidate: Candidate, verdict: Verdict) -> Proof:
-        """The proof's conclusion; a proof that cannot be made is ``not-proven`` with the reason."""
+        """The whole proof's conclusion; a proof that cannot be made is ``not-proven`` with the reason."""
+        options = whole_proof(self.settings.prove, self.target, self._again())
         with tempfile.TemporaryDirectory(prefix="optimas-proof-", ignore_cleanup_errors=True) as job:
             try:
-                outcome = await self._outcome(Path(job), candidate, verdict)
+                outcome = await self._outcome(Path(job), candidate, verdict, options)
+                cited = Cited.by(candidate.proposal, self.subject.profile, [self.subject.kernel], self._kernels())
+                outcome, compared = await asyncio.to_thread(judged, Path(job), outcome, cited, self.settings)
+                await asyncio.to_thread(self._keep, Path(job), candidate)
             except OptimasError as error:
                 return Proof(state="not-proven", sentence=f"not proven: {error.sentence()}")
-        state = {"proven": "proven", "rejected": "refuted"}.get(outcome.verdict or "", "not-proven")
-        details = outcome.model_dump(mode="json")
-        return Proof.model_validate({"state": state, "sentence": conclusion(outcome), "details": details})
+        return Proof(
+            state=_STATES.get(outcome.verdict or "", "not-proven"),
+            sentence=conclusion(outcome),
+            details=outcome.model_dump(mode="json"),
+            compared=None if compared is None else compared.model_dump(mode="json", by_alias=True),
+        )
 
-    async def _outcome(self, job: Path, candidate: Candidate, verdict: Verdict) -> Outcome:
+    async def screen(self, candidate: Candidate, verdict: Verdict, best: float | None) -> Proof:
+        """A short proof, to compare candidates by; never ``proven``. ``best``: see ``options.short_proof``."""
+        options = short_proof(self.settings.prove, best)
+        with tempfile.TemporaryDirectory(prefix="optimas-proof-", ignore_cleanup_errors=True) as job:
+            try:
+                outcome = await self._outcome(Path(job), candidate, verdict, options)
+            except OptimasError as error:
+                return Proof(state="not-proven", sentence=f"not proven: {error.sentence()}")
+        timed = outcome.gate("time")
+        sentence = conclusion(outcome)
+        if outcome.verdict != "rejected" and timed is not None and outcome.timing is not None:
+            sentence = f"a short proof, which only compares candidates: {timed.sentence}"
+        state = "refuted" if outcome.verdict == "rejected" else "not-proven"
+        return Proof(state=state, sentence=sentence, details=outcome.model_dump(mode="json"))
+
+    def _again(self) -> tuple[str, ...]:
+        """What ncu is told, where both versions are profiled again."""
+        return ncu_arguments(self.subject.profile, self._kernels()) if self.settings.prove.reprofile else ()
+
+    def report_of(self, candidate: str) -> Path | None:
+        """The kept profile of the candidate whose source has this SHA-256; None where it was not profiled again."""
+        place = None if self.reports is None else self.reports / f"{candidate}.ncu-rep"
+        return place if place is not None and place.is_file() else None
+
+    def _keep(self, job: Path, candidate: Candidate) -> None:
+        report = job / "candidate.ncu-rep"
+        if self.reports is not None and report.is_file():
+            shutil.copyfile(report, self.reports / f"{candidate.sha256}.ncu-rep")
+
+    async def _outcome(self, job: Path, candidate: Candidate, verdict: Verdict, options: Mapping[str, Any]) -> Outcome:
         flags = f", flagged: {', '.join(verdict.flags)}" if verdict.flags else ""
         ceiling = self.subject.kernel.roofline.ceiling if self.subject.kernel.roofline is not None else None
         await asyncio.to_thread(
@@ -94,6 +150,7 @@ class Prover:
             kernels=self._kernels(),
             static={"status": "pass", "sentence": f"every guardrail passed{flags}"},
             ceiling_speedup=None if ceiling is None else ceiling.work_speedup,
+            options=options,
         )
         running = self.executor.submit(job)
         waiting = asyncio.ensure_future(asyncio.to_thread(_ended, running, self.on_event))
@@ -111,6 +168,9 @@ class Prover:
         own = syntax.kernel(kernel.name, kernel.mangled)
         same = (each.mangled for each in self.subject.profile.kernels if syntax.kernel(each.name, each.mangled) == own)
         return list(dict.fromkeys([kernel.mangled, *same]))
+
+
+_STATES: dict[str, Literal["proven", "refuted"]] = {"proven": "proven", "rejected": "refuted"}
 
 
 def _ended(running: Running, on_event: Callable[[Event], None]) -> Outcome:

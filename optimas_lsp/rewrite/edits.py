@@ -17,6 +17,7 @@ from optimas_lsp.rewrite.indentation import Indentation
 from optimas_lsp.rewrite.line_match import Line, lines_of, matching_lines
 from optimas_lsp.rewrite.locate import locate
 from optimas_lsp.rewrite.proposal import FunctionText, Proposal
+from optimas_lsp.source.alignment import match
 from optimas_lsp.source.functions import Function
 from optimas_lsp.source.syntax import Syntax, parse
 from optimas_lsp.source.text import SourceText
@@ -86,6 +87,20 @@ def inverse(edits: Sequence[LineEdit]) -> tuple[LineEdit, ...]:
         found.append(LineEdit(first=edit.first + shift, before=edit.after, after=edit.before))
         shift += len(edit.after) - len(edit.before)
     return tuple(found)
+
+
+def between(before: SourceText, after: SourceText) -> tuple[LineEdit, ...]:
+    """Edits that lead from one text to another, whatever led there; lines that live on are left alone."""
+    old, new = ([line + end for line, end in zip(each.lines, each.ends, strict=True)] for each in (before, after))
+    edits: list[LineEdit] = []
+    at_old = at_new = 0
+    kept = [(at, int(to)) for at, to in enumerate(match(old, new)) if to >= 0]
+    for same_old, same_new in (*kept, (len(old), len(new))):
+        if same_old > at_old or same_new > at_new:
+            change = LineEdit(first=at_old + 1, before=tuple(old[at_old:same_old]), after=tuple(new[at_new:same_new]))
+            edits.append(change)
+        at_old, at_new = same_old + 1, same_new + 1
+    return tuple(edits)
 
 
 def _function_edits(text: SourceText, syntax: Syntax, function: Function, item: FunctionText) -> list[LineEdit]:

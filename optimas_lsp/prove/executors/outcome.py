@@ -37,6 +37,7 @@ class Outcome(Frozen):
     """The end of a proof. ``verdict`` is None when it was cancelled; ``recorded`` says where and when, if it was.
 
     ``cost`` has each stage's seconds of wall time, and those of it that others took: builds, runs, tools, waiting.
+    ``pending`` names the gates that stay open until the new profiles are read; everything else that is required passed.
     """
 
     verdict: Literal["proven", "rejected", "not proven"] | None
@@ -47,6 +48,11 @@ class Outcome(Frozen):
     cost: dict[str, Any] = Field(default_factory=dict)
     job: str = ""
     recorded: str | None = None
+    pending: tuple[str, ...] = ()
+
+    def gate(self, name: str) -> GateOutcome | None:
+        """The gate of this name, if it was reached."""
+        return next((gate for gate in self.gates if gate.name == name), None)
 
 
 class Event(Frozen):
