@@ -91,7 +91,7 @@ class Database:
     def shrink(self) -> None:
         """Give pages that nothing uses back to the file system; whoever is busy keeps them."""
         with contextlib.suppress(CorpusError, _DamagedError), self._opened(write=True) as base:
-            base.execute("PRAGMA incremental_vacuum").fetchall()
+            base.executescript("PRAGMA incremental_vacuum")  # execute() would free one page only
             base.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
     @contextmanager
@@ -137,10 +137,10 @@ class Database:
                 uri = f"{self.path.absolute().as_uri()}?{way}"
                 base = sqlite3.connect(uri, uri=True, timeout=self.wait_s, isolation_level=None)
                 self._prepare(base, write=write)
-            except sqlite3.Error as error:
+            except (sqlite3.Error, CorpusError) as error:
                 if base is not None:
                     base.close()
-                if _code(error) not in {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}:
+                if isinstance(error, CorpusError) or _code(error) not in {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}:
                     raise
                 failure = error
             else:
@@ -148,6 +148,7 @@ class Database:
         raise failure or sqlite3.OperationalError("unable to open database file")
 
     def _prepare(self, base: sqlite3.Connection, *, write: bool) -> None:
+        self._check(base)
         base.execute("PRAGMA foreign_keys = ON")
         base.execute("PRAGMA secure_delete = ON")
         if write:
@@ -156,7 +157,6 @@ class Database:
             self._use_log(base)
         if self.page_limit is not None:
             base.execute(f"PRAGMA max_page_count = {int(self.page_limit)}").fetchall()
-        base.execute("SELECT count(*) FROM sqlite_master").fetchall()
 
     def _use_log(self, base: sqlite3.Connection) -> None:
         """Switch to WAL. SQLite does not wait for others here, so this does."""

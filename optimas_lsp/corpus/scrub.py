@@ -48,6 +48,9 @@ _PATH = re.compile(
 )
 """An absolute path of two parts or more, a file URL, a Windows path, a path from somebody's home."""
 
+_MARK = re.compile(r"[/\\\"#]")
+"""What every path, comment, string and directive has."""
+
 _SEARCHED = frozenset({"comment", "string", "directive"})
 """Tokens of code that may hold a path."""
 
@@ -85,12 +88,23 @@ class Scrubber:
 
     def code(self, text: str) -> str:
         """Source text, which stays the same but for folders, keys, and paths in comments, strings and directives."""
+        return self._commented(_ASSIGNED_TEXT.sub(rf"\1{REMOVED}", self._everywhere(text)))
+
+    def diff(self, text: str) -> str:
+        """A unified diff of source text; each line is code by itself."""
         text = _ASSIGNED_TEXT.sub(rf"\1{REMOVED}", self._everywhere(text))
+        return "".join(map(self._commented, text.splitlines(keepends=True)))
+
+    def _commented(self, text: str) -> str:
+        """Code without the paths and keys in its comments, strings and directives."""
+        if not _MARK.search(text):
+            return text
         parts: list[str] = []
         at = 0
         for token in lex(text):
             if token.kind in _SEARCHED:
-                parts += [text[at : token.start], self._without_user(_PATH.sub(self._short, token.text))]
+                said = _ASSIGNED.sub(rf"\1{REMOVED}", token.text)
+                parts += [text[at : token.start], self._without_user(_PATH.sub(self._short, said))]
                 at = token.end
         return "".join([*parts, text[at:]])
 
@@ -98,7 +112,7 @@ class Scrubber:
         """An entry's plain data with every text scrubbed; source text is known by its field."""
         if isinstance(data, str):
             if path == "patch":
-                return "".join(map(self.code, data.splitlines(keepends=True)))
+                return self.diff(data)
             return self.code(data) if path in _CODE else data if _is_digest(data) else self.prose(data)
         if isinstance(data, dict):
             table = cast("dict[str, Any]", data)
@@ -153,10 +167,12 @@ def leaks(data: object) -> Iterator[tuple[str, str]]:
 
 
 def _leak(text: str, *, code: bool) -> str:
-    if _KEYS.search(text) or (_ASSIGNED_TEXT if code else _ASSIGNED).search(text):
+    said = text
+    if code:
+        said = "\n".join(each.text for each in lex(text) if each.kind in _SEARCHED) if _MARK.search(text) else ""
+    if _KEYS.search(text) or _ASSIGNED.search(said) or (code and _ASSIGNED_TEXT.search(text)):
         return "a key or password"
-    searched = "\n".join(each.text for each in lex(text) if each.kind in _SEARCHED) if code and "/" in text else text
-    return "an absolute path" if _ROOTED.search(text) or _PATH.search(searched) else ""
+    return "an absolute path" if _ROOTED.search(text) or _PATH.search(said) else ""
 
 
 def _texts(data: object, path: str) -> Iterator[tuple[str, str]]:

@@ -1,0 +1,149 @@
+"""Nothing of the machine, its owner or anybody's keys gets into the corpus, and code stays what it was."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import pytest
+from entries import attempt
+
+from optimas_lsp.corpus import Corpus
+from optimas_lsp.corpus.model import Gate, NewText
+from optimas_lsp.corpus.scrub import Scrubber, leaks
+from optimas_lsp.rewrite.outcome import Proof, Rewriting
+
+ROOT = Path(__file__).resolve().parents[2]
+KEYS = {
+    "OPENAI_API_KEY": "sk-proj-AbCdEf0123456789AbCdEf0123456789",
+    "MY_SERVICE_TOKEN": "plainwordsecret99",
+    "DB_PASSWORD": "correct horse battery",
+    "HF_TOKEN": "hf_AbCdEfGhIjKlMnOpQrStUv",
+}
+HOME = "/home/alice.o-neil"
+
+
+@pytest.fixture
+def hostile(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """A machine with keys, a home folder and a user; gives everything that must not be found anywhere."""
+    for name, value in KEYS.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("HOME", HOME)
+    monkeypatch.setenv("USER", "alice.o-neil")
+    monkeypatch.setenv("LOGNAME", "alice.o-neil")
+    return [*KEYS.values(), HOME, "alice.o-neil", tempfile.gettempdir(), "/lustre/groups/secret-project"]
+
+
+def soiled(text: str) -> str:
+    """The text with everything in it that must go."""
+    return (
+        f"{text} {HOME}/work/kernel.cu:12: {tempfile.gettempdir()}/build-1/x.o -I{HOME}/include file://{HOME}/a "
+        f"/lustre/groups/secret-project/in.bin {' '.join(KEYS.values())} api_key=ABCDEF123456789012"
+    )
+
+
+def assert_clean(corpus: Corpus, hostile: list[str]) -> None:
+    files = [each for each in corpus.store.folder.rglob("*") if each.is_file()]
+    assert files
+    for file in files:
+        data = file.read_bytes()
+        for each in hostile:
+            assert each.encode() not in data, (file.name, each)
+        assert b"ABCDEF123456789012" not in data
+        assert b"/home/" not in data
+        assert b"alice" not in data
+
+
+def test_no_byte_of_the_store_holds_a_key_a_folder_or_a_name(
+    corpus: Corpus, rewriting: Rewriting, hostile: list[str], tmp_path: Path
+) -> None:
+    corpus = Corpus.of_user()
+    first = rewriting.attempts[0]
+    proof = Proof(
+        state="refuted",
+        sentence=soiled("the output differs:"),
+        details={
+            "gates": [{"name": "run", "status": "fail", "sentence": soiled("see")}],
+            "not_checked": [soiled("not read")],
+            "machine": {"gpu": {"name": "NVIDIA H200", "driver": "580"}, "tools": {"nvcc": soiled("13.0")}},
+            "recorded": soiled("recorded"),
+        },
+    )
+    comment = f"// {soiled('taken from')}\n"
+    rough = first.model_copy(
+        update={
+            "proof": proof,
+            "diff": first.diff.replace("@@\n", f"@@\n+{comment}", 1),
+            "problem": soiled("failed"),
+        }
+    )
+    soiled_rewriting = rewriting.model_copy(
+        update={"attempts": (rough,), "explanation": (soiled("because"),), "scores": {soiled("key"): soiled("value")}}
+    )
+    assert corpus.keep(soiled_rewriting) is None
+    (row,) = corpus.store.rows()
+    assert ".../kernel.cu:12" in row.entry.sentence
+    assert corpus.reject(row.entry.key[:12], soiled("it broke")) is None
+    more = attempt(
+        5,
+        code=f"{comment}__global__ void k() {{ const char* s = \"{HOME}/data.bin\"; /* {KEYS['HF_TOKEN']} */ }}",
+        functions=(NewText(function="k", text=f"#include \"{HOME}/inc/k.cuh\"\nvoid k() {{}}"),),
+        gates=(Gate(name="build", status="fail", sentence=soiled("nvcc said")),),
+    )
+    assert corpus.keep_entries(lambda: [more], near=tmp_path / "my secret program") is None
+    assert len(corpus.store.rows()) == 2
+    assert_clean(corpus, hostile)
+
+
+def test_what_cannot_be_cleaned_is_refused_with_its_field(corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Scrubber, "scrubbed", lambda _self, data, _path="": data)
+    note = corpus.keep_entries(lambda: [attempt(1, sentence="see /home/bob/kernel.cu"), attempt(2)])
+    assert note is not None
+    assert note.code == "corpus-refused"
+    assert "an absolute path in 'sentence'" in note.text
+    assert "bob" not in note.text
+    assert [row.entry.number for row in corpus.store.rows()] == [2]
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "samples").rglob("*.cu*")), ids=lambda path: str(path.relative_to(ROOT)))
+def test_code_without_secrets_stays_as_it_is(path: Path) -> None:
+    text = path.read_text("utf-8")
+    scrubber = Scrubber.of_machine({})
+    assert scrubber.code(text) == text
+    assert scrubber.diff(text) == text
+    assert list(leaks({"code": text})) == []
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "int x = a /b/c;",
+        "y = x/n/m + t / (p/q);",
+        "int tokens = params.max_tokens_v2x;",
+        'printf("%s:\\n\\t%d\\n", name, n);',
+        "// half a / half b, see https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html",
+        "key_t secret = table[lookup_token_12345678];",
+    ],
+)
+def test_code_that_resembles_a_path_or_a_key_stays(code: str) -> None:
+    scrubber = Scrubber.of_machine({})
+    assert scrubber.code(code) == code
+    assert list(leaks({"code": code, "patch": code})) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "clean"),
+    [
+        ("/home/bob/src/k.cu(3): error", ".../k.cu(3): error"),
+        ("C:\\Users\\bob\\k.cu failed", ".../k.cu failed"),
+        ("run -L/opt/site/lib64 now", "run -L.../lib64 now"),
+        ("at ~/runs/7", "at .../7"),
+        ("Bearer abcdefghijklmnop0123", "<removed>"),
+        ("password: hunter2hunter2", "password: <removed>"),
+        ("1.5 times in a/b tests", "1.5 times in a/b tests"),
+    ],
+)
+def test_sentences_lose_paths_and_keys_and_nothing_else(text: str, clean: str) -> None:
+    scrubber = Scrubber.of_machine({})
+    assert scrubber.prose(text) == clean
+    assert list(scrubber.leaks({"sentence": clean})) == []
