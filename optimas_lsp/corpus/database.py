@@ -140,7 +140,10 @@ class Database:
             except (sqlite3.Error, CorpusError) as error:
                 if base is not None:
                     base.close()
-                if isinstance(error, CorpusError) or _code(error) not in {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}:
+                if isinstance(error, CorpusError) or _code(error) not in {
+                    sqlite3.SQLITE_CANTOPEN,
+                    sqlite3.SQLITE_READONLY,
+                }:
                     raise
                 failure = error
             else:

@@ -28,6 +28,7 @@ NoKind = Literal["rejected", "reverted"]
 """``rejected``: a person did not want the edit. ``reverted``: it was applied and taken back."""
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
+Whole = Annotated[int, Field(ge=-(2**53), le=2**53)]
 
 _NOT_IDENTITY = ("key", "date")
 
@@ -44,11 +45,11 @@ class Finding(Frozen):
     level: Literal["act", "hot", "note"] = "note"
     share: Finite = 0.0
     margin: Finite = 0.0
-    samples: int = 0
-    not_issued: int = 0
+    samples: Whole = 0
+    not_issued: Whole = 0
     confidence: str | None = None
     file: str | None = None
-    line: int | None = None
+    line: Whole | None = None
     text: str = ""
     expects: tuple[Expectation, ...] = ()
     bound: Finite | None = Field(default=None, description="what acting on it buys at most, a speed-up factor")
@@ -58,7 +59,7 @@ class Step(Frozen):
     """One change of the proposal: what was done where, in answer to which evidence."""
 
     function: str
-    lines: tuple[int, int] = Field(description="first and last line in the original file, 1-based")
+    lines: tuple[Whole, Whole] = Field(description="first and last line in the original file, 1-based")
     transformation: str
     evidence: tuple[str, ...] = ()
     reason: str = ""
@@ -95,7 +96,7 @@ class Timing(Frozen):
     """What was timed, on which input, in how many interleaved pairs, by which clock."""
 
     input: str = ""
-    pairs: int = 0
+    pairs: Whole = 0
     clock: str = ""
     kernel: Effect | None = None
     gpu: Effect | None = None
@@ -116,7 +117,7 @@ class Device(Frozen):
     """The profiled GPU; ``driver`` is that of the machine that ran the proof."""
 
     name: str = ""
-    compute_capability: tuple[int, int] | None = None
+    compute_capability: tuple[Whole, Whole] | None = None
     driver: str = ""
 
     @property
@@ -140,8 +141,8 @@ class Author(Frozen):
     prompt: str = ""
     subset: str = ""
     temperature: Finite | None = None
-    input_tokens: int | None = None
-    output_tokens: int | None = None
+    input_tokens: Whole | None = None
+    output_tokens: Whole | None = None
     cost_usd: Finite | None = None
 
 
@@ -174,7 +175,7 @@ class Entry(Frozen):
     base_name: str = ""
     file: str = Field(description="the changed file, relative to the program's folder")
     language: Literal["cuda", "python"] = "cuda"
-    number: int = Field(default=1, description="which answer of its rewrite")
+    number: Whole = Field(default=1, description="which answer of its rewrite")
     code: str = ""
     patch: str = ""
     functions: tuple[NewText, ...] = ()
@@ -184,8 +185,8 @@ class Entry(Frozen):
     standing: Standing | None = None
     time_ns: Finite | None = Field(default=None, description="GPU time of the kernel in the profile, all launches")
     share: Finite | None = Field(default=None, description="of the report's GPU time, 0 to 1")
-    grid: tuple[int, int, int] | None = None
-    block: tuple[int, int, int] | None = None
+    grid: tuple[Whole, Whole, Whole] | None = None
+    block: tuple[Whole, Whole, Whole] | None = None
     gates: tuple[Gate, ...] = ()
     timing: Timing | None = None
     not_checked: tuple[str, ...] = ()

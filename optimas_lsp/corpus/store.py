@@ -178,9 +178,9 @@ class Store:
         try:
             clean = Entry.model_validate(data).keyed()
             body = canonical({key: value for key, value in data.items() if key not in {"code", "date"}})
+            size = len(body.encode()) + len(clean.code.encode())
         except (ValidationError, ValueError):
             raise RefusedError(f"{name} cannot be written as data and was not kept", where=self.database.path) from None
-        size = len(body) + len(clean.code)
         if size > LARGEST_ATTEMPT:
             raise RefusedError(f"{name} takes {size / MB:.1f} MB, more than an attempt may", where=self.database.path)
         return clean, body

@@ -2,11 +2,39 @@
 
 from __future__ import annotations
 
+import random
+import re
 from typing import Any
 
 from optimas_lsp.corpus.model import Author, Device, Effect, Entry, Finding, Origin, Step, Timing
 
 H200 = Device(name="NVIDIA H200", compute_capability=(9, 0))
+
+
+STATEMENTS = (
+    "float a = in[i];", "a = a * a + b;", "if (a > 0.f) out[i] = a;", "__syncthreads();", "shared[threadIdx.x] = a;",
+    "for (int k = 0; k < n; ++k) sum += in[k];", "atomicAdd(&bins[j], 1);", "int lane = threadIdx.x & 31;",
+    "sum += __shfl_down_sync(~0u, sum, 16);", "out[i] = shared[255 - threadIdx.x];", "while (lo < hi) { lo += 1; }",
+    "double d = (double)a / 3.0;", "if (lane == 0) partial[blockIdx.x] = sum;", "int j = i % width, r = i / width;",
+    "const float4 v = ((const float4*)in)[i];", "a = fmaf(a, v.x, v.y);", "do { i += stride; } while (i < n);",
+    "switch (j) { case 0: return; default: break; }", "b = __ldg(&in[j * width + r]);", "tile[r][j] = b;",
+    "a = tile[j][r] - tile[r][j];", "out[j * height + r] = a;", "unsigned m = __ballot_sync(~0u, a > b);",
+    "n += __popc(m);", "a = rsqrtf(a + 1e-6f);", "x[i].y = x[i].z << 2;", "goto done; done: return;",
+    "a = b ? sinf(a) : cosf(b);", "bool odd = (i & 1) != 0;", "size_t at = (size_t)i * pitch;",
+)  # fmt: skip
+
+
+def kernel_text(family: int, variant: int = 0) -> str:
+    """Code of a made-up family, which has nothing to do with others; variants differ in names, numbers and one line."""
+    chance = random.Random(family)
+    lines = chance.sample(STATEMENTS, 12)
+    chance = random.Random(1000 * family + variant)
+    if variant:
+        lines.insert(chance.randrange(12), chance.choice(STATEMENTS))
+    text = "\n    ".join(lines)
+    for name in ("sum", "lane", "shared", "tile", "in", "out"):
+        text = re.sub(rf"\b{name}\b", f"{name}{variant or ''}", text)
+    return f"__global__ void kernel{family}_{variant}(const float* in, float* out, int n) {{\n    {text}\n}}"
 
 
 def attempt(number: int = 1, ending: str = "refuted", **more: Any) -> Entry:

@@ -86,8 +86,8 @@ def test_no_byte_of_the_store_holds_a_key_a_folder_or_a_name(
     assert corpus.reject(row.entry.key[:12], soiled("it broke")) is None
     more = attempt(
         5,
-        code=f"{comment}__global__ void k() {{ const char* s = \"{HOME}/data.bin\"; /* {KEYS['HF_TOKEN']} */ }}",
-        functions=(NewText(function="k", text=f"#include \"{HOME}/inc/k.cuh\"\nvoid k() {{}}"),),
+        code=f'{comment}__global__ void k() {{ const char* s = "{HOME}/data.bin"; /* {KEYS["HF_TOKEN"]} */ }}',
+        functions=(NewText(function="k", text=f'#include "{HOME}/inc/k.cuh"\nvoid k() {{}}'),),
         gates=(Gate(name="build", status="fail", sentence=soiled("nvcc said")),),
     )
     assert corpus.keep_entries(lambda: [more], near=tmp_path / "my secret program") is None
@@ -105,7 +105,9 @@ def test_what_cannot_be_cleaned_is_refused_with_its_field(corpus: Corpus, monkey
     assert [row.entry.number for row in corpus.store.rows()] == [2]
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "samples").rglob("*.cu*")), ids=lambda path: str(path.relative_to(ROOT)))
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "samples").rglob("*.cu*")), ids=lambda path: str(path.relative_to(ROOT))
+)
 def test_code_without_secrets_stays_as_it_is(path: Path) -> None:
     text = path.read_text("utf-8")
     scrubber = Scrubber.of_machine({})
