@@ -261,7 +261,7 @@ class Corpus(Section):
     cases: int = Field(default=3, ge=0, le=10)
     """At most this many past attempts are shown in a prompt."""
 
-    limit_mb: int = Field(default=512, ge=1)
+    limit_mb: int = Field(default=512, ge=64)
     """Over this size the oldest attempts that were not proven are dropped (MB); proven ones never are."""
 
 

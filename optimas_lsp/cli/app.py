@@ -10,6 +10,7 @@ from optimas_lsp.cli import (
     analyze,
     compare,
     consent,
+    corpus,
     demo,
     distill,
     docs,
@@ -49,6 +50,7 @@ def root(
 
 app.command("analyze")(analyze.analyze)
 app.add_typer(consent.app, name="consent")
+app.add_typer(corpus.app, name="corpus")
 app.command("distill")(distill.distill)
 app.command("compare")(compare.compare)
 app.command("demo")(demo.demo)

@@ -82,6 +82,18 @@ def _ear() -> type[BaseModel]:
     return Scores
 
 
+def _attempt() -> type[BaseModel]:
+    from optimas_lsp.corpus.model import Entry
+
+    return Entry
+
+
+def _corpus() -> type[BaseModel]:
+    from optimas_lsp.corpus.dataset import Manifest
+
+    return Manifest
+
+
 SCHEMAS: dict[str, tuple[Callable[[], type[BaseModel]], str]] = {
     "profile": (_profile, "optimas.profile/1: the distilled profile, *.optimas.json"),
     "analysis": (_analysis, "optimas.analysis/1: what analyze --format json writes (an array for several reports)"),
@@ -93,6 +105,8 @@ SCHEMAS: dict[str, tuple[Callable[[], type[BaseModel]], str]] = {
     "verdict": (_verdict, "optimas.verdict/1: what guard --format json writes"),
     "proof": (_proof, "optimas.proof/1: what prove --format json writes"),
     "ear": (_ear, "optimas.ear/1: what score --format json writes, and the field scores of optimas.rewrite/1"),
+    "attempt": (_attempt, "optimas.attempt/1: what corpus show --format json writes, and a row of a dataset"),
+    "corpus": (_corpus, "optimas.corpus/1: a dataset's manifest, dataset.json"),
     "doctor": (_doctor, "optimas.doctor/1: what doctor --format json writes"),
 }
 """Name, model and what the schema is of."""
