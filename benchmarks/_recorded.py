@@ -27,6 +27,7 @@ from optimas_lsp.rewrite.prompt import Prompt, build_prompt
 from optimas_lsp.rewrite.prompt_marks import Marks
 from optimas_lsp.rewrite.prompt_writer import Subject
 from optimas_lsp.rewrite.proposal import Proposal
+from optimas_lsp.score import scored
 from optimas_lsp.score.places import Places, through
 from optimas_lsp.source.syntax import parse
 from optimas_lsp.source.text import SourceText
@@ -83,7 +84,9 @@ def measured_pair() -> tuple[Rewriting, Comparison]:
     }
     proposal = {"functions": [{"function": "adjacent_kernel", "text": kernel}], "changes": [change]}
     compared = compare(before, after)
-    return _answered(Proposal.model_validate(proposal), subject, build_prompt(subject), None, compared), compared
+    found = _answered(Proposal.model_validate(proposal), subject, build_prompt(subject), None, compared)
+    words = f"a rewrite of {subject.kernel.base_name} passes the guardrails; it was profiled, and not proven"
+    return found.model_copy(update={"backend": "manual", "sentence": words}), compared
 
 
 def samples() -> tuple[str, ...]:
@@ -124,7 +127,7 @@ def rewriting_of(entry: dict[str, Any], subject: Subject, prompt: Prompt) -> Rew
 def _answered(
     proposal: Proposal, subject: Subject, prompt: Prompt, proof: Proof | None, compared: Comparison | None = None
 ) -> Rewriting:
-    """The outcome of one answer under today's guardrails, built by nobody."""
+    """The outcome of one answer under today's guardrails, built by nobody, with its scores."""
     data = subject.source.path.read_bytes()
     candidate = Candidate.of(data, proposal, path=subject.source.path)
     verdict = examine(
@@ -145,7 +148,7 @@ def _answered(
         stopped_at="prove" if refuted else None,
         proof=proof,
     )
-    return Rewriting(
+    made = Rewriting(
         status="refuted" if refuted else "candidate",
         sentence=f"a rewrite of {subject.kernel.base_name} passes the guardrails and builds; {sentence}",
         source=str(subject.source.path),
@@ -163,3 +166,4 @@ def _answered(
         base_sha256=hashlib.sha256(data).hexdigest(),
         compared=None if compared is None else compared.model_dump(mode="json"),
     )
+    return scored(made, subject)

@@ -18,6 +18,7 @@ from optimas_lsp.cli.options import (
     EvidenceList,
     Folder,
     Format,
+    HtmlPage,
     KernelPattern,
     Output,
     ProofPlace,
@@ -93,6 +94,7 @@ def optimize(
         Path | None,
         typer.Option("--keep", metavar="DIR", help="Where to keep what a person has to look at."),
     ] = None,
+    html: HtmlPage = None,
     format_: TextOrJson = Format.text,
     output: Output = None,
 ) -> None:
@@ -110,6 +112,8 @@ def optimize(
 
     if output is not None:
         output_file.check(output, [profile, source])
+    if html is not None:
+        output_file.check(html, [profile, source])
     settings = Program.of(source, folder).settings
     changed = {"backend": backend.value if backend else None, "model": model or None}
     rewrite = settings.rewrite.model_copy(update={key: each for key, each in changed.items() if each})
@@ -148,6 +152,10 @@ def optimize(
             outcome = keep_case(outcome, keep or state_folder() / "cases")
     text = outcome.model_dump_json(by_alias=True, indent=2) + "\n" if format_ is Format.json else as_text(outcome)
     output_file.emit(text, output)
+    if html is not None:
+        from optimas_lsp.report.html import outcome_page
+
+        output_file.emit(outcome_page(outcome), html)
     if outcome.status in {"refuted", "no-proposal", "manual-review"}:
         raise typer.Exit(NOT_DONE)
 

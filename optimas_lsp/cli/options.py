@@ -109,3 +109,8 @@ def proof_settings(
     if place is Place.recorded and not chosen.records:
         raise ConfigError("--executor recorded needs the results", remedy="add --records DIR")
     return chosen
+
+
+HtmlPage = Annotated[
+    Path | None, typer.Option("--html", metavar="FILE", help="Also write the outcome as one HTML page here.")
+]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast
 import typer
 
 from optimas_lsp.cli import output as output_file
-from optimas_lsp.cli.options import Format, Output, TextOrJson
+from optimas_lsp.cli.options import Format, HtmlPage, Output, TextOrJson
 from optimas_lsp.errors import OptimasError
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ def score(
             "--attempt", metavar="N", min=1, help="Which answer; without it the one that stands, or the last."
         ),
     ] = None,
+    html: HtmlPage = None,
     format_: TextOrJson = Format.text,
     output: Output = None,
 ) -> None:
@@ -55,17 +56,20 @@ def score(
     from optimas_lsp.score.words import as_text
 
     inputs = [each for each in (outcome, source, profile, compare) if each is not None]
-    if output is not None:
-        output_file.check(output, inputs)
+    for each in (output, html):
+        if each is not None:
+            output_file.check(each, inputs)
+    if html is not None and attempt is not None:
+        raise OptimasError("a page shows the answer that stands", remedy="give --html or --attempt, not both")
     given = _read(outcome)
     compared = None if compare is None else _comparison(compare)
     scores: Scores
     if given.get("schema") == "optimas.proof/1":
-        if attempt is not None:
+        if html is not None or attempt is not None:
             raise OptimasError(
                 "a proof holds no answers",
                 where=outcome,
-                remedy="--attempt needs what optimas optimize --format json writes",
+                remedy="--html and --attempt need what optimas optimize --format json writes",
             )
         from optimas_lsp.prove.report import Proof
 
@@ -73,6 +77,12 @@ def score(
     else:
         rewriting = _valid(Rewriting, given, outcome)
         scores = _scores(rewriting, source, profile, compared, attempt)
+        if html is not None:
+            from optimas_lsp.report.html import outcome_page
+
+            update: dict[str, Any] = {"scores": scores.model_dump(mode="json")}
+            update |= {} if compared is None else {"compared": compared.model_dump(mode="json")}
+            output_file.emit(outcome_page(rewriting.model_copy(update=update)), html)
     text = scores.model_dump_json(by_alias=True, indent=2) + "\n" if format_ is Format.json else as_text(scores)
     output_file.emit(text, output)
 

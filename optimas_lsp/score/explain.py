@@ -45,6 +45,9 @@ LABELS: dict[Label, str] = {
     "measured": "Measured",
 }
 
+EFFECT = "Effect"
+"""Label of the last line: what was measured of all changes together."""
+
 _EXACT = {
     "exact": "The same operations on the same values in the same order, so results are the same bit for bit.",
     "exact-integers": "Integers are added in another order, which changes no result.",
@@ -70,7 +73,7 @@ def explain(
     for number, chain in enumerate(found, 1):
         lines.append(f"{number}. {chain.title}")
         lines += [f"{LABELS[label]}: {text}" for label, text in chain.steps]
-    return (*lines, f"Effect: {effect(rewriting, len(found), _again(rewriting, compared))}") if found else ()
+    return (*lines, f"{EFFECT}: {effect(rewriting, len(found), _again(rewriting, compared))}") if found else ()
 
 
 def chains(

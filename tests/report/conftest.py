@@ -39,6 +39,12 @@ HOSTILE = '"><script>alert(1)</script><img src=x onerror=alert(2)>[link](http://
 
 
 @pytest.fixture
+def hostile_words() -> str:
+    """The name itself."""
+    return HOSTILE
+
+
+@pytest.fixture
 def hostile(analysed: Callable[[str], tuple[Profile, Analysis]]) -> tuple[Profile, Analysis]:
     """The accuracy sample with hostile names, texts and sources in place of its own."""
     profile, analysis = analysed("accuracy/profile.ncu-rep")

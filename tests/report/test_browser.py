@@ -8,18 +8,23 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+from _recorded import recorded
+
 from optimas_lsp.config import Settings
 from optimas_lsp.insight.compare import compare
 from optimas_lsp.insight.evidence import Analysis
 from optimas_lsp.insight.load import load_analysis
 from optimas_lsp.profile.model import Profile
-from optimas_lsp.report.html import Subject, render, render_comparison
+from optimas_lsp.report.html import Subject, outcome_page, render, render_comparison
+from optimas_lsp.rewrite.outcome import Rewriting
 
 pytestmark = pytest.mark.full
 
@@ -204,3 +209,69 @@ def test_a_comparison_is_a_page_too(show: Callable[..., Any], pictures: Path, pr
     page = show(render_comparison(compare(before, after)))
     assert "faster" in page.inner_text("p.answer")
     page.screenshot(path=pictures / "compare.png", full_page=True)
+
+
+@pytest.fixture(scope="module")
+def outcome(profile_cache: Path) -> Rewriting:
+    """The accuracy sample's best candidate with what was recorded of it on an H200."""
+    pytest.importorskip("ncu_report", reason="pip install ncu-report to read .ncu-rep files")
+    patch = pytest.MonkeyPatch()
+    patch.setenv("OPTIMAS_CACHE_DIR", str(profile_cache))
+    found = next(recorded("accuracy")).rewriting
+    patch.undo()
+    return found
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_an_outcome_is_readable_in_both_colour_schemes(
+    outcome: Rewriting, show: Callable[..., Any], pictures: Path, scheme: str
+) -> None:
+    page = show(outcome_page(outcome), scheme=scheme)
+    for selector in ("p.answer", "p.quiet", ".sides td.no", ".sides td.out code", ".sides td.in .k", ".chain dt",
+                     ".gate.pass", ".ear .means", ".conflict"):  # fmt: skip
+        front, back = page.eval_on_selector(selector, SEEN)
+        assert contrast(front, back) >= 4.5, f"{selector}: {front} on {back}"
+    page.screenshot(path=pictures / f"outcome-{scheme}.png", full_page=True)
+
+
+SEEN = """e => {
+  let b = e;
+  while (b && getComputedStyle(b).backgroundColor === "rgba(0, 0, 0, 0)") b = b.parentElement;
+  return [getComputedStyle(e).color, getComputedStyle(b || document.body).backgroundColor];
+}"""
+
+
+def test_an_outcome_is_reached_by_keyboard_and_its_evidence_leads_to_the_finding(
+    outcome: Rewriting, show: Callable[..., Any]
+) -> None:
+    page = show(outcome_page(outcome))
+    seen: set[str] = set()
+    for _ in range(200):
+        page.keyboard.press("Tab")
+        script = "() => { const e = document.activeElement; return e.tagName + ' ' + (e.ariaLabel || e.className); }"
+        name = page.evaluate(script)
+        seen.add(name)
+        if name.startswith("BODY"):
+            break
+    assert {"A skip", "BUTTON ", "A chip", "DIV The change", "DIV Gates", "DIV Times", "DIV EAR scores"} <= seen
+    assert any(name.startswith("SUMMARY") for name in seen)
+    page.click(".sides td.ids a.chip")
+    assert page.evaluate("() => document.querySelector('tr:target details').open")
+
+
+def test_the_two_columns_of_a_change_have_one_width_and_a_small_screen_scrolls_the_table_only(
+    outcome: Rewriting, show: Callable[..., Any]
+) -> None:
+    page = show(outcome_page(outcome))
+    row = page.locator(".sides tbody tr:has(td.in)").first
+    old, new = (row.locator("td").nth(at).bounding_box()["width"] for at in (3, 6))
+    assert abs(old - new) <= 1
+    small = show(outcome_page(outcome), size=(380, 800))
+    assert small.evaluate("() => document.documentElement.scrollWidth") <= 380
+
+
+def test_runs_are_told_apart_without_colour(outcome: Rewriting, show: Callable[..., Any]) -> None:
+    page = show(outcome_page(outcome))
+    assert page.locator("circle.run.before").count() == 5
+    assert page.locator("polygon.run.after").count() == 5
+    assert "719 µs" in page.get_attribute("svg.strip", "aria-label")

@@ -5,11 +5,14 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+import sys
 from collections.abc import Callable
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+from html_pages import Page
 
 from optimas_lsp.insight.evidence import Analysis, Location
 from optimas_lsp.profile.model import Profile
@@ -21,41 +24,6 @@ SAMPLES = Path(__file__).parents[2] / "samples"
 REPORTS = sorted(path.relative_to(SAMPLES).as_posix() for path in SAMPLES.glob("*/*.ncu-rep*"))
 Analysed = Callable[[str], tuple[Profile, Analysis]]
 LIMIT_BYTES = 2_000_000
-VOID = {"meta", "input", "br", "link", "img", "hr"}
-
-
-class Page(HTMLParser):
-    """What a browser would see: every element with its attributes, ids, and whether elements nest properly."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__(convert_charrefs=True)
-        self.elements: list[tuple[str, dict[str, str | None]]] = []
-        self.stack: list[str] = []
-        self.words: list[str] = []
-        self.feed(text)
-        self.close()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.append((tag, dict(attrs)))
-        if tag not in VOID:
-            self.stack.append(tag)
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.append((tag, dict(attrs)))
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.stack, f"</{tag}> closes nothing"
-        assert self.stack.pop() == tag, f"</{tag}> out of order"
-
-    def handle_data(self, data: str) -> None:
-        self.words.append(data)
-
-    @property
-    def text(self) -> str:
-        return " ".join(self.words)
-
-    def all(self, tag: str) -> list[dict[str, str | None]]:
-        return [attributes for name, attributes in self.elements if name == tag]
 
 
 def page_of(profile: Profile, analysis: Analysis) -> tuple[str, Page]:

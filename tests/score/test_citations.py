@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 sys.path.insert(0, str(Path(__file__).parent))
-from made import EVIDENCE, GIVEN, kernel, pc, prompt, proposal, rewriting
+from made_outcomes import EVIDENCE, GIVEN, kernel, pc, prompt, proposal, rewriting
 
 from optimas_lsp.rewrite.outcome import Rewriting
 from optimas_lsp.rewrite.parse import NoProposal

@@ -12,8 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 sys.path.insert(0, str(Path(__file__).parent))
-from made import SOURCE, NoProposal, proposal, rewriting
-from test_direction import comparison, row
+from made_outcomes import SOURCE, NoProposal, comparison, proposal, rewriting, row
 
 from optimas_lsp.cli.app import app
 from optimas_lsp.cli.schema import json_schema

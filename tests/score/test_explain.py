@@ -6,27 +6,11 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
-from made import GIVEN, NoProposal, proposal, rewriting
-from test_direction import comparison, row
+from made_outcomes import GIVEN, TIMING, NoProposal, comparison, proposal, proven, rewriting, row
 
 from optimas_lsp.rewrite.outcome import Proof, Rewriting
 from optimas_lsp.score import explain
 from optimas_lsp.score.explain import chains
-
-TIMING = {
-    "verdict": "proven",
-    "machine": {"gpu": {"name": "NVIDIA H200"}},
-    "timing": {
-        "kernel_ns": {"baseline": 2000, "candidate": 1000, "speedup": 2.0, "low": 1.9, "high": 2.1},
-        "program_s": {"baseline": 1.0, "candidate": 1.0, "speedup": 1.0, "low": 0.9, "high": 1.1},
-        "pairs": 5,
-        "input": "default",
-    },
-}
-
-
-def proven(**details: object) -> Proof:
-    return Proof.model_validate({"state": "proven", "sentence": "proven", "details": {**TIMING, **details}})
 
 
 def told(outcome: Rewriting) -> str:

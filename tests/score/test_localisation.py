@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 sys.path.insert(0, str(Path(__file__).parent))
-from made import FILE, LOADED, OLD, SAMPLES, SOURCE, at, heat, kernel, on_disk, prompt, proposal, rewriting
+from made_outcomes import FILE, LOADED, OLD, SAMPLES, SOURCE, at, heat, kernel, on_disk, prompt, proposal, rewriting
 
 from optimas_lsp.insight.evidence import SampleTotals
 from optimas_lsp.profile.model import Device, Profile, SourceFile, Tool

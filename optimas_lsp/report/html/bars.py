@@ -62,6 +62,16 @@ def _strip(words: str, shapes: Sequence[Markup]) -> Markup:
     return el("svg", *shapes, **box, role="img", aria_label=words)
 
 
+def interval(value: float, low: float, high: float, words: str) -> Markup:
+    """A share with its interval (0 to 1) as a dot on a whisker."""
+    marks = [
+        el("rect", class_="track", x=0, y=7, width=100, height=2),
+        el("line", class_="whisker", x1=100 * low, x2=100 * high, y1=8, y2=8),
+        el("rect", class_="dot", x=min(max(100 * value - 1, 0), 98), y=2, width=2, height=12),
+    ]
+    return _strip(words, marks)
+
+
 def stalls(kernel: KernelAnalysis, counts: Sequence[tuple[str, int]]) -> Markup | None:
     """Stall reasons of a kernel by samples, most first; ``counts`` holds every reason with its samples."""
     total = kernel.samples.total
@@ -106,15 +116,10 @@ def counters(importance: CounterImportance) -> Markup:
         lines = [el("p", scored.description or "The profiler gives no description.", class_="means")]
         if scored.together:
             lines.append(el("p", f"Rises and falls with: {', '.join(scored.together)}.", class_="means"))
-        marks = [
-            el("rect", class_="track", x=0, y=7, width=100, height=2),
-            el("line", class_="whisker", x1=100 * scored.low, x2=100 * scored.high, y1=8, y2=8),
-            el("rect", class_="dot", x=max(100 * scored.score - 1, 0), y=2, width=2, height=12),
-        ]
         name = el("details", el("summary", scored.name), *lines)
         cells = [
             el("th", name, el("span", where, class_="unit"), scope="row"),
-            el("td", _strip(f"{scored.name}: {words}", marks)),
+            el("td", interval(scored.score, scored.low, scored.high, f"{scored.name}: {words}")),
             el("td", words, class_="number"),
         ]
         rows.append(el("tr", *cells))

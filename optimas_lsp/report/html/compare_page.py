@@ -35,9 +35,6 @@ def _kernel(at: int, kernel: KernelComparison) -> Markup:
         if kernel.verdict_before and kernel.verdict_after
         else None
     )
-    panels = [_panel("Time per launch that each stall stands for", _stalls(kernel))]
-    if kernel.counters:
-        panels.append(_panel("Counters per launch", _changes([(each.metric, each) for each in kernel.counters])))
     consistency = kernel.consistency
     return el(
         "section",
@@ -45,9 +42,9 @@ def _kernel(at: int, kernel: KernelComparison) -> Markup:
         el("p", headline(kernel), class_="answer"),
         el("p", words, class_="quiet") if words else None,
         verdicts,
-        el("div", *panels, class_="panels"),
+        el("div", *panels(kernel), class_="panels"),
         el("h4", "What became of the findings") if kernel.evidence else None,
-        _findings(kernel.evidence) if kernel.evidence else None,
+        findings(kernel.evidence) if kernel.evidence else None,
         el(
             "p",
             f"{consistency.consistent} of the {consistency.moved} findings that moved by more than the noise moved as "
@@ -58,6 +55,14 @@ def _kernel(at: int, kernel: KernelComparison) -> Markup:
         id=f"k{at}",
         class_="kernel",
     )
+
+
+def panels(kernel: KernelComparison) -> list[Markup]:
+    """Stalls and counters before and after, each in a panel."""
+    found = [_panel("Time per launch that each stall stands for", _stalls(kernel))]
+    if kernel.counters:
+        found.append(_panel("Counters per launch", _changes([(each.metric, each) for each in kernel.counters])))
+    return found
 
 
 def _panel(caption: str, content: Markup) -> Markup:
@@ -119,7 +124,8 @@ def _mark(change: Change) -> Markup:
     return el("span", _MARKS[change.moved], title=words, role="img", aria_label=words, class_=f"moved {change.moved}")
 
 
-def _findings(evidence: Sequence[EvidenceChange]) -> Markup:
+def findings(evidence: Sequence[EvidenceChange]) -> Markup:
+    """What became of each finding, a row an expectation."""
     heads = ("finding", "where", "before", "after", "", "")
     head = el("thead", el("tr", *(el("th", words, scope="col") for words in heads)))
     table = el("table", head, el("tbody", *(row for each in evidence for row in _finding(each))), class_="wide")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-VOID = frozenset({"br", "hr", "img", "input", "link", "meta", "circle", "line", "path", "rect", "polygon", "polyline"})
+VOID = frozenset(
+    {"br", "col", "hr", "img", "input", "link", "meta", "circle", "line", "path", "rect", "polygon", "polyline"}
+)
 """Elements without an end tag in HTML, and SVG shapes written as one tag."""
 
 _SVG_SHAPES = frozenset({"circle", "line", "path", "rect", "polygon", "polyline"})

@@ -6,6 +6,8 @@ import hashlib
 from pathlib import Path
 from typing import Any
 
+from optimas_lsp.insight.changes import Change as Moved
+from optimas_lsp.insight.changes import Comparison, Consistency, EvidenceChange, KernelComparison
 from optimas_lsp.insight.evidence import (
     Cause,
     Evidence,
@@ -14,11 +16,12 @@ from optimas_lsp.insight.evidence import (
     LineHeat,
     LineReason,
     Location,
+    ReportInfo,
     SampleTotals,
 )
 from optimas_lsp.rewrite.backends.model import Reply
 from optimas_lsp.rewrite.candidate import Candidate
-from optimas_lsp.rewrite.outcome import Attempt, Rewriting
+from optimas_lsp.rewrite.outcome import Attempt, Proof, Rewriting
 from optimas_lsp.rewrite.parse import NoProposal
 from optimas_lsp.rewrite.prompt import Prompt
 from optimas_lsp.rewrite.proposal import Change, FunctionText, Idea, Proposal
@@ -145,3 +148,52 @@ def on_disk(folder: Path, found: Rewriting, source: str = SOURCE) -> Rewriting:
     path = folder / "k.cu"
     path.write_bytes(source.encode())
     return found.model_copy(update={"source": str(path)})
+
+
+RULES = {
+    "PC-1": ("pc", "long_scoreboard", "k.cu:8"),
+    "PC-2": ("pc", "lg_throttle", "k.cu:10"),
+    "PC-3": ("pc", "wait", "k.cu:6"),
+    "BL-1": ("bl", "long_scoreboard", "k.cu:6"),
+    "RL-1": ("rl", "latency-bound", None),
+}
+
+
+def row(name: str, before: float | None, after: float | None, noise: float = 5.0, **more: Any) -> EvidenceChange:
+    source, rule, place = RULES[name]
+    moved = "unknown"
+    if before is not None and after is not None:
+        moved = "same" if abs(after - before) <= noise else "down" if after < before else "up"
+    fields: dict[str, Any] = {
+        "id": name, "source": source, "rule": rule, "place": place, "where": "line", "expected": "down",
+        "change": Moved(metric=rule, unit="ns", before=before, after=after, noise=noise, moved=moved),
+        "consistent": moved == "down" if moved in {"down", "up"} else None,
+    }  # fmt: skip
+    return EvidenceChange.model_validate({**fields, **more})
+
+
+def comparison(*rows: EvidenceChange, sha256: str = "0" * 64, mangled: str = "k") -> Comparison:
+    report = ReportInfo(path="r", sha256=sha256, tool="ncu", tool_version="1", device="GPU")
+    time = Moved(metric="time", unit="ns", before=100.0, after=50.0, noise=2.0, moved="down")
+    kernel = KernelComparison(
+        name="k", mangled_before=mangled, mangled_after=mangled, matched_by="mangled", launches_before=1,
+        launches_after=1, same_work=True, time=time, speedup=2.0, evidence=rows,
+        consistency=Consistency(measured=0, moved=0, consistent=0, share=None),
+    )  # fmt: skip
+    return Comparison(before=report, after=report, kernels=(kernel,))
+
+
+TIMING = {
+    "verdict": "proven",
+    "machine": {"gpu": {"name": "NVIDIA H200"}},
+    "timing": {
+        "kernel_ns": {"baseline": 2000, "candidate": 1000, "speedup": 2.0, "low": 1.9, "high": 2.1},
+        "program_s": {"baseline": 1.0, "candidate": 1.0, "speedup": 1.0, "low": 0.9, "high": 1.1},
+        "pairs": 5,
+        "input": "default",
+    },
+}
+
+
+def proven(**details: object) -> Proof:
+    return Proof.model_validate({"state": "proven", "sentence": "proven", "details": {**TIMING, **details}})
