@@ -203,15 +203,15 @@ def as_text(outcome: Rewriting) -> str:
     lines += [f"kept     {outcome.kept}"] if outcome.kept else []
     scores = recorded(outcome)
     lines += [f"EAR      {in_one_line(scores)}"] if scores is not None else []
-    last = outcome.last
-    if outcome.status == "candidate" and last is not None:
-        lines += ["", last.diff.rstrip("\n")]
+    shown = outcome.standing or outcome.last
+    if outcome.status == "candidate" and shown is not None:
+        lines += ["", (outcome.diff or shown.diff).rstrip("\n")]
         lines += [f"flagged  {rule.id}: {rule.message}" for rule in _flags(outcome)]
     lines += ["", *outcome.explanation] if outcome.explanation else []
     return "\n".join(lines) + "\n"
 
 
 def _flags(outcome: Rewriting) -> list[RuleVerdict]:
-    last = outcome.last
-    verdict = last.verdict if last is not None else None
+    shown = outcome.standing or outcome.last
+    verdict = shown.verdict if shown is not None else None
     return [] if verdict is None else [rule for rule in verdict.rules if rule.status == "flag"]

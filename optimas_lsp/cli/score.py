@@ -43,6 +43,9 @@ def score(
             "--attempt", metavar="N", min=1, help="Which answer; without it the one that stands, or the last."
         ),
     ] = None,
+    round_: Annotated[
+        int | None, typer.Option("--round", metavar="N", min=1, help="One of several rounds; without it the whole.")
+    ] = None,
     html: HtmlPage = None,
     format_: TextOrJson = Format.text,
     output: Output = None,
@@ -65,17 +68,19 @@ def score(
     compared = None if compare is None else _comparison(compare)
     scores: Scores
     if given.get("schema") == "optimas.proof/1":
-        if html is not None or attempt is not None:
+        if html is not None or attempt is not None or round_ is not None:
             raise OptimasError(
-                "a proof holds no answers",
+                "a proof holds no answers or rounds",
                 where=outcome,
-                remedy="--html and --attempt need what optimas optimize --format json writes",
+                remedy="--html, --attempt and --round need what optimas optimize --format json writes",
             )
         from optimas_lsp.prove.report import Proof
 
         scores = score_proof(_valid(Proof, given, outcome), compared)
     else:
         rewriting = _valid(Rewriting, given, outcome)
+        if round_ is not None:
+            rewriting = _round(rewriting, round_, outcome)
         scores = _scores(rewriting, source, profile, compared, attempt)
         if html is not None:
             from optimas_lsp.report.html import outcome_page
@@ -111,6 +116,13 @@ def _scores(
             )
         places = aligned(opened, rewriting.source, original)
     return scoring.score(rewriting, original=original, places=places, compared=compared, attempt=attempt)
+
+
+def _round(whole: Rewriting, number: int, path: Path) -> Rewriting:
+    if number > len(whole.rounds):
+        made = len(whole.rounds) or 1
+        raise OptimasError(f"there is no round {number}", where=path, remedy=f"the outcome is of {made}; leave --round")
+    return whole.rounds[number - 1]
 
 
 def _text(path: Path) -> str:

@@ -29,6 +29,7 @@ from optimas_lsp.rewrite.edits import between
 from optimas_lsp.rewrite.outcome import Attempt, Proof, Rewriting, Stage
 from optimas_lsp.rewrite.proposal import Change, FunctionText, Proposal
 from optimas_lsp.rewrite.task import Notify
+from optimas_lsp.score import scored_rounds
 from optimas_lsp.source.text import SourceText
 
 
@@ -142,13 +143,12 @@ class _Rounds:
             "sentence": f"a rewrite of {name} in {len(winners)} rounds; {proof.sentence}",
             "proof": proof,
             "compared": proof.compared,
-            "scores": None,  # they are of one round's proposal
-            "explanation": tuple(said for each in winners for said in each.explanation),
+            "scores": None,
             "edits": candidate.edits,
             "edited": Encoding.of(candidate.edited)[0].text,
             "diff": candidate.diff(self.first.task.name),
         }
-        return kept.model_copy(update=update)
+        return await asyncio.to_thread(scored_rounds, kept.model_copy(update=update), winners, self.first.subject)
 
     async def _proof(self, candidate: Candidate, attempt: Attempt | None) -> Proof:
         prover = self.first.told(self.notify)

@@ -3,6 +3,6 @@
 from optimas_lsp.score.ear import score
 from optimas_lsp.score.explain import explain
 from optimas_lsp.score.model import Scores
-from optimas_lsp.score.outcomes import scored
+from optimas_lsp.score.outcomes import scored, scored_rounds
 
-__all__ = ["Scores", "explain", "score", "scored"]
+__all__ = ["Scores", "explain", "score", "scored", "scored_rounds"]

@@ -42,6 +42,11 @@ def shown(rewriting: Rewriting) -> Attempt | None:
     return rewriting.standing or rewriting.last
 
 
+def of_rounds(rewriting: Rewriting) -> bool:
+    """Whether the change is that of several rounds, each with an answer and scores of its own."""
+    return bool(rewriting.rounds) and rewriting.edits != rewriting.rounds[0].edits
+
+
 @dataclass(frozen=True, eq=False)
 class Answer:
     """One answer of a rewrite. ``original`` is the source's text before the edit, None where it is not at hand."""

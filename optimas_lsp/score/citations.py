@@ -6,10 +6,11 @@ from collections.abc import Iterable, Sequence
 
 from optimas_lsp.insight.ranking import merge
 from optimas_lsp.rewrite.outcome import Rewriting
-from optimas_lsp.score.answer import Answer
+from optimas_lsp.score.answer import Answer, of_rounds
 from optimas_lsp.score.measure import Measure
 from optimas_lsp.score.model import Citations
 
+SEVERAL_ROUNDS = "the change is of several rounds, each with citations of its own (optimas score --round N)"
 NOTHING_GIVEN = "the prompt gave no finding"
 NOTHING_CITED = "the answer cites nothing"
 
@@ -29,8 +30,8 @@ def items(rewriting: Rewriting) -> tuple[tuple[str, ...], ...]:
 def citations(answer: Answer) -> Citations:
     """The scores of what ``answer`` cites."""
     proposal = answer.proposal
-    if proposal is None:
-        why = Measure.unknown(answer.no_change)
+    if proposal is None or of_rounds(answer.rewriting):
+        why = Measure.unknown(answer.no_change or SEVERAL_ROUNDS)
         return Citations(coverage=why, considered=why, precision=why)
     given = items(answer.rewriting)
     applied = _distinct(name for change in proposal.changes for name in change.evidence)

@@ -6,9 +6,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Literal
 
+from pydantic import ValidationError
+
 from optimas_lsp.insight.changes import Comparison, EvidenceChange, KernelComparison
 from optimas_lsp.insight.evidence import Evidence
-from optimas_lsp.score.answer import Answer
+from optimas_lsp.rewrite.outcome import Attempt, Rewriting
+from optimas_lsp.score.answer import Answer, shown
 from optimas_lsp.score.citations import items
 from optimas_lsp.score.measure import Measure
 from optimas_lsp.score.model import Direction
@@ -19,20 +22,35 @@ NOTHING_CITED = "no finding that a change cites was measured in both profiles"
 
 
 def direction(answer: Answer, compared: Comparison | None) -> Direction:
-    """The scores of ``compared``: the profile that the answer was given, and one of what it came to."""
-    rewriting = answer.rewriting
-    why = answer.no_change
-    if not why and compared is None:
-        why = NOT_AGAIN
-    if not why and compared is not None and rewriting.report_sha256 not in {"", compared.before.sha256}:
+    """The scores of what the answer's own proof compared, else of ``compared``.
+
+    A proof compares the findings that were given, under their ids, in new profiles of both versions. Another comparison
+    must begin with the report that the answer was given; it may number its findings otherwise.
+    """
+    found = compared or comparison_of(answer.rewriting, answer.attempt)
+    why = answer.no_change or (NOT_AGAIN if found is None else "")
+    foreign = compared is not None and answer.rewriting.report_sha256 not in {"", compared.before.sha256}
+    if not why and foreign:
         why = "the comparison's first report is not the one that the answer was given"
-    kernel = None if compared is None or why else kernel_of(compared, rewriting.prompt.kernel)
+    kernel = None if found is None or why else kernel_of(found, answer.rewriting.prompt.kernel)
     if kernel is None:
         missing = Measure.unknown(why or "the comparison does not hold this kernel")
         return Direction(given=missing, cited=missing)
     proposal = answer.proposal
     cited = {name for change in proposal.changes for name in change.evidence} if proposal is not None else set[str]()
-    return of_kernel(kernel, cited, _given(answer))
+    own = compared is None
+    return of_kernel(kernel, cited, _given(answer, own=own), own=own)
+
+
+def comparison_of(rewriting: Rewriting, attempt: Attempt | None = None) -> Comparison | None:
+    """What the proof of an answer compared, of the one that the outcome is about unless another is given."""
+    found = rewriting.compared
+    if attempt is not None and attempt is not shown(rewriting):
+        found = attempt.proof.compared if attempt.proof is not None else None
+    try:
+        return None if found is None else Comparison.model_validate(found)
+    except ValidationError:
+        return None
 
 
 def kernel_of(compared: Comparison, mangled: str) -> KernelComparison | None:
@@ -43,15 +61,24 @@ def kernel_of(compared: Comparison, mangled: str) -> KernelComparison | None:
 Item = tuple[str, ...]
 """The ids of one given finding."""
 
-Names = Mapping[tuple[str, str, str | None], Item]
-"""Given findings by source, rule and place: a comparison may number the findings of a report otherwise."""
+Key = tuple[str, str, str | None]
+"""A finding's source, its rule, and its id or its place."""
+
+Names = Mapping[Key, Item]
 
 
-def of_kernel(kernel: KernelComparison, cited: set[str], names: Names | None = None) -> Direction:
+def key_of(row: EvidenceChange | Evidence, *, own: bool) -> Key:
+    """What tells a finding in a comparison: its id in one that a proof made, else its place."""
+    if own:
+        return (row.source, row.rule, row.id)
+    return (row.source, row.rule, row.place if isinstance(row, EvidenceChange) else place_of(row))
+
+
+def of_kernel(kernel: KernelComparison, cited: set[str], names: Names | None = None, *, own: bool = False) -> Direction:
     """The scores of one kernel; ``names`` are the findings to look at (None: all, under the comparison's ids)."""
     groups: dict[Item, list[EvidenceChange]] = {}
     for each in kernel.evidence:
-        item = (each.id,) if names is None else names.get((each.source, each.rule, each.place))
+        item = (each.id,) if names is None else names.get(key_of(each, own=own))
         if item is not None:
             groups.setdefault(item, []).append(each)
     verdicts = {item: judged(group) for item, group in groups.items()}
@@ -71,17 +98,12 @@ def of_kernel(kernel: KernelComparison, cited: set[str], names: Names | None = N
     )
 
 
-def _given(answer: Answer) -> Names | None:
+def _given(answer: Answer, *, own: bool) -> Names | None:
     kernel = answer.rewriting.analysis
     if kernel is None:
         return None
     known = {each.id: each for each in kernel.evidence}
-    return {
-        (known[name].source, known[name].rule, place_of(known[name])): item
-        for item in items(answer.rewriting)
-        for name in item
-        if name in known
-    }
+    return {key_of(known[name], own=own): item for item in items(answer.rewriting) for name in item if name in known}
 
 
 def place_of(evidence: Evidence) -> str | None:

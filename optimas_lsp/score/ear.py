@@ -35,7 +35,7 @@ def score(
 
     ``original``: the source's text before the edit, if it is at hand. ``places``: how profiled lines lead to today's;
     without it what was recorded when the report was at hand, else lines are taken to be as profiled. ``compared``: both
-    versions' profiles, if they are not in the outcome. Raises ScoreError for an answer that is not there.
+    versions' profiles, in the place of what the proof compared. Raises ScoreError for an answer that is not there.
     """
     answer = Answer.of(rewriting, original, attempt)
     number = None if answer.attempt is None else answer.attempt.number
@@ -43,16 +43,8 @@ def score(
         attempt=number,
         citations=citations(answer),
         localisation=_localised(answer, places),
-        direction=direction(answer, compared or comparison_of(rewriting)),
+        direction=direction(answer, compared),
     )
-
-
-def comparison_of(rewriting: Rewriting) -> Comparison | None:
-    """The comparison in an outcome; None where there is none that this version reads."""
-    try:
-        return None if rewriting.compared is None else Comparison.model_validate(rewriting.compared)
-    except ValidationError:
-        return None
 
 
 def recorded(rewriting: Rewriting) -> Scores | None:

@@ -23,8 +23,7 @@ from optimas_lsp.rewrite.outcome import Rewriting
 from optimas_lsp.rewrite.prompt_data import phrase
 from optimas_lsp.rewrite.proposal import Change, Proposal
 from optimas_lsp.score.answer import shown
-from optimas_lsp.score.direction import deciding, judged, kernel_of, place_of
-from optimas_lsp.score.ear import comparison_of
+from optimas_lsp.score.direction import comparison_of, deciding, judged, kernel_of, key_of
 from optimas_lsp.score.effect import effect
 from optimas_lsp.score.places import AS_PROFILED, Places
 
@@ -76,6 +75,12 @@ def explain(
     return (*lines, f"{EFFECT}: {effect(rewriting, len(found), _again(rewriting, compared))}") if found else ()
 
 
+def explain_rounds(whole: Rewriting, winners: Sequence[Rewriting]) -> tuple[str, ...]:
+    """The explanations of the rounds that ``whole`` is made of, and its own measured effect last."""
+    lines = [line for number, each in enumerate(winners, 1) for line in (f"Round {number}", *each.explanation)]
+    return (*lines, f"{EFFECT}: {effect(whole)} That is all {len(winners)} rounds together.")
+
+
 def chains(
     rewriting: Rewriting, *, places: Places = AS_PROFILED, compared: Comparison | None = None
 ) -> tuple[Chain, ...]:
@@ -84,7 +89,7 @@ def chains(
     proposal = None if attempt is None else attempt.reply.outcome
     if not isinstance(proposal, Proposal) or not proposal.functions or rewriting.analysis is None:
         return ()
-    teller = _Teller(rewriting.analysis, places, _again(rewriting, compared))
+    teller = _Teller(rewriting.analysis, places, _again(rewriting, compared), own=compared is None)
     told: set[str] = set()
     return tuple(teller.chain(change, told) for change in proposal.changes)
 
@@ -100,6 +105,7 @@ class _Teller:
     kernel: KernelAnalysis
     places: Places
     again: KernelComparison | None
+    own: bool
 
     def chain(self, change: Change, told: set[str]) -> Chain:
         """The chain of one change; ``told`` are the rules that were explained before, and grows."""
@@ -161,10 +167,11 @@ class _Teller:
             yield "Not profiled again, so what became of these findings is not known."
             return
         rows: dict[str, list[EvidenceChange]] = {}
-        names = {(each.source, each.rule, place_of(each)): each.id for each in cited}
+        names = {key_of(each, own=self.own): each.id for each in cited}
         for row in self.again.evidence:
-            if (row.source, row.rule, row.place) in names:
-                rows.setdefault(names[row.source, row.rule, row.place], []).append(row)
+            name = names.get(key_of(row, own=self.own))
+            if name is not None:
+                rows.setdefault(name, []).append(row)
         told = [each.id for each in cited if each.id in rows]
         for name in told[: 2 * MOST_FINDINGS]:
             yield _moved(name, deciding(rows[name]))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from optimas_lsp.insight.changes import Comparison
 from optimas_lsp.prove.report import Proof
 from optimas_lsp.rewrite.outcome import Rewriting
@@ -11,7 +13,7 @@ from optimas_lsp.rewrite.proposal import Proposal
 from optimas_lsp.score.answer import shown
 from optimas_lsp.score.direction import NOT_AGAIN, of_kernel
 from optimas_lsp.score.ear import score
-from optimas_lsp.score.explain import explain
+from optimas_lsp.score.explain import explain, explain_rounds
 from optimas_lsp.score.localisation import unknown
 from optimas_lsp.score.measure import Measure
 from optimas_lsp.score.model import Citations, Direction, Scores
@@ -33,6 +35,19 @@ def scored(rewriting: Rewriting, subject: Subject) -> Rewriting:
     scores = score(rewriting, original=subject.source.syntax.text.text, places=places)
     return rewriting.model_copy(
         update={"scores": scores.model_dump(mode="json"), "explanation": explain(rewriting, places=places)}
+    )
+
+
+def scored_rounds(whole: Rewriting, winners: Sequence[Rewriting], subject: Subject) -> Rewriting:
+    """The outcome of several rounds that were proven together, with the scores of the whole change.
+
+    ``subject`` is the first round's. Each round keeps scores of its own: only there citations can be scored.
+    """
+    scores = score(
+        whole, original=subject.source.syntax.text.text, places=through(Marks(subject.profile, subject.files))
+    )
+    return whole.model_copy(
+        update={"scores": scores.model_dump(mode="json"), "explanation": explain_rounds(whole, winners)}
     )
 
 

@@ -65,6 +65,11 @@ def test_a_rewrite_without_a_build_needs_no_consent(folder: Path, tmp_path: Path
     assert outcome["analysis"]["base_name"] == "adjacent_kernel"
     assert outcome["device"]["name"] == "NVIDIA H200"
     assert outcome["edits"]
+    assert outcome["scores"]["schema"] == "optimas.ear/1"
+    assert outcome["scores"]["localisation"]["lines_from"] == "report"
+    assert outcome["scores"]["citations"]["precision"]["value"] == 1.0
+    assert outcome["explanation"][0].startswith("1. ")
+    assert outcome["explanation"][-1].startswith("Effect: Not timed: not proven")
 
 
 def test_only_the_named_transformation_is_tried(folder: Path, tmp_path: Path) -> None:

@@ -110,6 +110,11 @@ def test_each_round_starts_from_the_winner_and_the_whole_is_proven_against_the_o
     assert found.sentence == "a rewrite of adjacent_kernel in 2 rounds; proven, number 3"
     assert found.ended == "all 2 rounds were made"
     assert found.diff.startswith("--- a/adjacent.cu")
+    assert all(each.scores is not None for each in found.rounds)
+    assert found.scores is not None
+    assert found.scores["citations"]["coverage"]["why_not"].startswith("the change is of several rounds")
+    assert found.scores["localisation"]["hot_samples"]["value"] is not None
+    assert (found.explanation[0], found.explanation[-1].partition(":")[0]) == ("Round 1", "Effect")
     assert Rewriting.model_validate_json(found.model_dump_json(by_alias=True)) == found
 
 

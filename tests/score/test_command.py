@@ -103,6 +103,28 @@ def test_what_is_no_outcome_is_one_sentence(tmp_path: Path, text: str, said: str
     assert "Traceback" not in done.output
 
 
+def test_a_change_of_several_rounds_is_scored_whole_and_by_round(tmp_path: Path) -> None:
+    """Where the edit is can be said of the whole change; what was cited only of each round."""
+    first = rewriting(proposal(cites=("PC-1",)))
+    second = rewriting(proposal(SOURCE.replace("x += v;", "x = x + v;"), cites=("PC-2", "PC-3")))
+    whole = second.model_copy(update={"rounds": (first, second)})
+    text = run(written(tmp_path, whole)).stdout
+    assert text.count("not measurable: the change is of several rounds") == 3
+    assert "60.3 % (600 of 995 samples" in text
+    assert "20.0 % (1 of 5 findings" in run(written(tmp_path, whole), "--round", "1").stdout
+    assert "40.0 % (2 of 5 findings" in run(written(tmp_path, whole), "--round", "2").stdout
+    assert "there is no round 3" in run(written(tmp_path, whole), "--round", "3").output
+
+
+def test_the_page_is_written_beside_the_scores(tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    done = run(written(tmp_path, rewriting()), "--html", page)
+    assert done.exit_code == 0
+    assert "evidence coverage" in done.stdout
+    assert page.read_text("utf-8").startswith("<!DOCTYPE html>")
+    assert run(written(tmp_path, rewriting()), "--html", page, "--attempt", "1").exit_code == 2
+
+
 def test_an_answer_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
     done = run(written(tmp_path, rewriting()), "--attempt", "4")
     assert done.exit_code == 2

@@ -14,6 +14,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from made_outcomes import RULES, comparison, prompt, proposal, rewriting, row
 
 from optimas_lsp.insight.changes import EvidenceChange
+from optimas_lsp.rewrite.outcome import Proof
 from optimas_lsp.score import score
 from optimas_lsp.score.model import Direction
 
@@ -69,9 +70,22 @@ def test_what_the_prompt_did_not_give_does_not_count() -> None:
     assert (told.given.of, told.as_implied) == (1, ("PC-1",))
 
 
-def test_a_comparison_in_the_outcome_is_used() -> None:
-    outcome = rewriting(compared=comparison(row("PC-1", 100, 40)).model_dump(mode="json"))
+def test_what_the_proof_compared_is_known_by_the_ids_that_were_given() -> None:
+    """A proof profiles both versions anew: another report, perhaps other lines, the findings under their old ids."""
+    rows = (row("PC-1", 100, 40, place="k.cu:80"), row("PC-2", 100, 40, rule="another"))
+    outcome = rewriting(compared=comparison(*rows, sha256="1" * 64).model_dump(mode="json"))
+    told = score(outcome).direction
+    assert (told.as_implied, told.given.of) == (("PC-1",), 1)
+
+
+def test_another_answer_is_judged_by_its_own_comparison() -> None:
+    compared = comparison(row("PC-1", 40, 100)).model_dump(mode="json")
+    proof = Proof(state="refuted", sentence="slower", compared=compared)
+    first = rewriting(compared=comparison(row("PC-1", 100, 40)).model_dump(mode="json"))
+    other = first.attempts[0].model_copy(update={"number": 2, "proof": proof})
+    outcome = first.model_copy(update={"attempts": (*first.attempts, other), "chosen": 1})
     assert score(outcome).direction.given.value == 1.0
+    assert score(outcome, attempt=2).direction.given.value == 0.0
 
 
 @given(st.lists(st.tuples(st.sampled_from(sorted(RULES)), st.integers(0, 200), st.integers(0, 200)), max_size=5))

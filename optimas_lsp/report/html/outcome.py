@@ -18,12 +18,12 @@ from optimas_lsp.report.html.timing_chart import chart
 from optimas_lsp.rewrite.outcome import Attempt, Rewriting
 from optimas_lsp.score import Scores, explain, score
 from optimas_lsp.score.answer import original_of, shown
-from optimas_lsp.score.direction import kernel_of
-from optimas_lsp.score.ear import comparison_of, recorded
+from optimas_lsp.score.direction import comparison_of, kernel_of
+from optimas_lsp.score.ear import recorded
 from optimas_lsp.score.effect import Measured, Ratio, effect, measured
 from optimas_lsp.score.explain import EFFECT, LABELS
 from optimas_lsp.score.measure import Measure
-from optimas_lsp.score.words import MEASURES, measure
+from optimas_lsp.score.words import MEASURES, in_one_line, measure
 
 CONTEXT = 8
 """Lines shown around a change."""
@@ -39,7 +39,7 @@ _STATUS = {
 _PROOF = {"proven": "proven", "refuted": "refuted", "not-proven": "not proven"}
 _GATE = {"pass": ("✓", "passed"), "fail": ("✗", "failed"), "skipped": ("–", "skipped")}
 _AUTHORS = {"catalogue": "the catalogue's transformations, no model", "manual": "brought by hand, perhaps from a model"}
-_NUMBERED = re.compile(r"\d+\. ")
+_TITLE = re.compile(r"\d+\. |Round \d+$")
 
 
 def outcome_page(rewriting: Rewriting) -> str:
@@ -58,7 +58,7 @@ def outcome_page(rewriting: Rewriting) -> str:
         *_gates(attempt, details),
         *_timing(rewriting, details),
         *_stalls(rewriting),
-        *_ear(scores),
+        *_ear(scores, rewriting.rounds),
         *findings(rewriting, scores),
         *_open(rewriting, details),
         *answers(rewriting),
@@ -135,10 +135,10 @@ def _why(rewriting: Rewriting) -> Iterator[Markup]:
     rows: list[Markup] = []
     for line in lines:
         label, _, text = line.partition(": ")
-        if rows and (_NUMBERED.match(line) or label == EFFECT):
+        if rows and (_TITLE.match(line) or label == EFFECT):
             yield el("dl", *rows, class_="chain")
             rows = []
-        if _NUMBERED.match(line):
+        if _TITLE.match(line):
             yield el("h4", line)
         elif label == EFFECT:
             yield el("p", el("strong", f"{EFFECT}. "), text, class_="effect")
@@ -229,7 +229,7 @@ def _stalls(rewriting: Rewriting) -> Iterator[Markup]:
         yield compare_page.findings(kernel.evidence)
 
 
-def _ear(scores: Scores) -> Iterator[Markup]:
+def _ear(scores: Scores, rounds: Sequence[Rewriting]) -> Iterator[Markup]:
     yield el("h3", "EAR: did the reasoning follow the evidence?")
     rows = [_measure(name, what, means, measure(scores, group, field)) for group, field, name, what, means in MEASURES]
     heads = ("measure", "share and 95 % interval", "counted", "means")
@@ -240,6 +240,10 @@ def _ear(scores: Scores) -> Iterator[Markup]:
     if scores.citations.invented:
         names = ", ".join(scores.citations.invented)
         yield el("p", el("strong", "Invented citations: "), names, class_="conflict")
+    for number, each in enumerate(rounds, 1):
+        known = recorded(each)
+        if known is not None:
+            yield el("p", el("strong", f"Round {number}: "), in_one_line(known))
 
 
 def _measure(name: str, what: str, means: str, each: Measure) -> Markup:
