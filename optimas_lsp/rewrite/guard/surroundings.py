@@ -8,17 +8,13 @@ from dataclasses import dataclass
 
 from optimas_lsp.rewrite.guard.names import names
 from optimas_lsp.rewrite.guard.side import Side
+from optimas_lsp.rewrite.guard.state import LASTING, state_in
 from optimas_lsp.rewrite.guard.tokens import Token, code_of, lex
 from optimas_lsp.source.syntax import Syntax, parse
 from optimas_lsp.source.text import SourceText
 
 _DEFINE = re.compile(r"#\s*define\s+(\w+)(\([^)]*\))?(.*)", re.DOTALL)
 _ALIAS = re.compile(r"\b(?:using\s+(\w+)\s*=\s*([^;]+)|typedef\s+([^;]+?)\s*\b(\w+))\s*;")
-_STATE = re.compile(
-    r"^[ \t]*(?:(?:static|extern|inline)[ \t]+)*__(?:device|managed)__[ \t]+[^(){};=]*?(\w+)\s*"
-    r"(?:\[[^;=]*\])?\s*(?:=[^;]*)?;",
-    re.MULTILINE,
-)
 _TYPE = re.compile(r"\b(?:struct|class|union|enum(?:\s+class)?)\s+(?:__align__\([^)]*\)\s*|alignas\([^)]*\)\s*)?(\w+)")
 
 
@@ -80,25 +76,32 @@ def surroundings_of(syntax: Syntax, headers: Sequence[str] = ()) -> Surroundings
         for match in _ALIAS.finditer(text):
             aliases[match.group(1) or match.group(4)] = match.group(2) or match.group(3)
     devices = {function.name for function in functions if function.kind == "device"}
+    lasting = LASTING | {name for name, known in macros.items() if any(LASTING & _words_of(macro) for macro in known)}
     return Surroundings(
         words=frozenset(words),
         macros=macros,
         hosts=frozenset({function.name for function in functions if function.kind == "host"} - devices),
         devices=frozenset(devices),
         kernels=frozenset(function.name for function in functions if function.kind == "kernel"),
-        state=frozenset(match.group(1) for text in texts for match in _STATE.finditer(text)),
+        state=frozenset(name for text in texts for name in state_in(code_of(lex(text)), lasting)),
         types=frozenset(match.group(1) for text in texts for match in _TYPE.finditer(text)) | frozenset(aliases),
         aliases=aliases,
     )
 
 
+def _words_of(macro: Macro) -> frozenset[str]:
+    return frozenset(token.text for token in macro.body if token.kind == "word")
+
+
 @dataclass(frozen=True, slots=True)
 class Callee:
-    """A word that stands before an opening bracket as a call would: its scopes, outermost first, name and line."""
+    """A word that stands before an opening bracket as a call would: its scopes, outermost first, name and place."""
 
     scopes: tuple[str, ...]
     name: str
     line: int
+    start: int = 0
+    """Offset of the name's first character."""
 
     @property
     def path(self) -> str:
@@ -121,7 +124,7 @@ def callees(side: Side) -> tuple[Callee, ...]:
             continue
         if at and code[at - 1].text in {".", "->"}:
             continue
-        found.append(Callee(_scopes(code, at), token.text, token.line))
+        found.append(Callee(_scopes(code, at), token.text, token.line, token.start))
     return tuple(found)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from optimas_lsp.rewrite.guard.case import Case, Finding, Rule, Skip
 
-ID = re.compile(r"(?:PC|BL|RL|IA|PT)-[1-9]\d*")
+ID = re.compile(r"(?:PC|BL|RL|IA|PT)-[1-9][0-9]*")
 
 
 def _uncited(case: Case) -> Iterator[Finding]:

@@ -6,16 +6,21 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
+from optimas_lsp.rewrite.guard.branches import guarded
 from optimas_lsp.rewrite.guard.case import Case, Finding, Rewrite, Rule, each
 from optimas_lsp.rewrite.guard.names import names
+from optimas_lsp.rewrite.guard.side import Side
 from optimas_lsp.rewrite.guard.surroundings import Macro, Surroundings
+from optimas_lsp.rewrite.guard.tokens import Token, closing_of
 
 _UNROLL = re.compile(
     r"#\s*pragma\s+(?:unroll(?:\s*\(\s*[\w\s*/+-]+\s*\)|\s+[\w*/+-]+)?|nounroll)\s*(?://.*)?", re.DOTALL
 )
-_HIDING = frozenset(
-    {"asm", "__asm__", "__asm", "goto", "return", "break", "continue", "_Pragma", "__pragma", "throw", "new", "delete"}
+_VALUES = frozenset(
+    {"sizeof", "alignof", "const", "true", "false", "nullptr", "static_cast", "and", "or", "not", "xor", "bitand"}
+    | {"bitor", "compl", "not_eq", "__restrict__", "__restrict", "restrict"}
 )
+"""Keywords that an expression of constants may hold, besides types; any other is a statement or a declaration."""
 
 
 def _plain(text: str) -> str:
@@ -23,11 +28,7 @@ def _plain(text: str) -> str:
 
 
 def _directives(rewrite: Rewrite, _: Case) -> Iterator[Finding]:
-    had = Counter(
-        _plain(token.text)
-        for token in rewrite.before.code
-        if token.kind == "directive" and not _UNROLL.fullmatch(token.text.strip())
-    )
+    had = Counter(_kept(rewrite.before))
     for token in rewrite.after.code:
         if token.kind == "directive" and not _UNROLL.fullmatch(token.text.strip()):
             had[_plain(token.text)] -= 1
@@ -36,14 +37,45 @@ def _directives(rewrite: Rewrite, _: Case) -> Iterator[Finding]:
     for text, count in had.items():
         if count > 0:
             yield rewrite.found(0, f"'{text[:60]}' is gone")
-    code = rewrite.after.code
-    for at, token in enumerate(code):
-        if token.text in {"_Pragma", "__pragma"} and token.text not in rewrite.before.words:
-            said = "".join(each.text for each in code[at + 1 : at + 4])
-            if not re.fullmatch(r'\("(?:no)?unroll(?:\s+\d+|\(\d+\))?"\)', said):
-                yield rewrite.found(token.line, f"'{token.text}' is new")
-        elif token.kind == "mark" and token.text in {"##", "#"}:
+    if not any(had.values()):
+        yield from _moved(rewrite)
+    yield from _pragmas(rewrite)
+    for token in rewrite.after.code:
+        if token.kind == "mark" and token.text in {"##", "#"}:
             yield rewrite.found(token.line, f"'{token.text}' belongs in a macro only")
+
+
+def _kept(side: Side) -> list[str]:
+    """Preprocessor lines in order, but those that only ask to unroll."""
+    return [
+        _plain(token.text)
+        for token in side.code
+        if token.kind == "directive" and not _UNROLL.fullmatch(token.text.strip())
+    ]
+
+
+def _moved(rewrite: Rewrite) -> Iterator[Finding]:
+    """The same preprocessor lines in another order, or around other code."""
+    if _kept(rewrite.before) != _kept(rewrite.after):
+        yield rewrite.found(0, "the preprocessor lines are in another order")
+    elif guarded(rewrite.before.code) != guarded(rewrite.after.code):
+        yield rewrite.found(0, "code changed that the preprocessor may leave out: the profile saw one choice", "flag")
+
+
+def _pragmas(rewrite: Rewrite) -> Iterator[Finding]:
+    """``_Pragma`` says the same as a preprocessor line, in the middle of code."""
+    had = Counter(said for _, said in _operators(rewrite.before))
+    for token, said in _operators(rewrite.after):
+        had[said] -= 1
+        if had[said] < 0 and not re.fullmatch(r'\("(?:no)?unroll(?:\s+\d+|\(\d+\))?"\)', said):
+            yield rewrite.found(token.line, f"'{token.text}{said[:40]}' is new")
+
+
+def _operators(side: Side) -> Iterator[tuple[Token, str]]:
+    for at, token in enumerate(side.code):
+        if token.kind == "word" and token.text in {"_Pragma", "__pragma"}:
+            close = closing_of(side.code, at + 1) if at + 1 < len(side.code) else None
+            yield token, "".join(each.text for each in side.code[at + 1 : (close or at) + 1])
 
 
 def _macros(rewrite: Rewrite, case: Case) -> Iterator[Finding]:
@@ -64,7 +96,8 @@ def _hides(macro: Macro, around: Surroundings, seen: frozenset[str]) -> str:
             return f"holds '{token.text[:20]}'"
         if token.kind != "word" or token.text in macro.parameters or token.text in seen:
             continue
-        if token.text in _HIDING or known.forbidding(token.text) or token.text in around.hosts:
+        statement = token.text in known.keywords and token.text not in known.types | _VALUES
+        if statement or known.forbidding(token.text) or token.text in around.hosts:
             return f"hides '{token.text}'"
         for inner in around.macros.get(token.text, ()):
             if why := _hides(inner, around, seen | {token.text}):

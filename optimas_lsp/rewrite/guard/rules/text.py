@@ -65,7 +65,7 @@ def _strings(rewrite: Rewrite, _: Case) -> Iterator[Finding]:
         if token.kind != "string" or token.text in known:
             continue
         if at > 1 and code[at - 1].text == "(" and code[at - 2].text == "_Pragma":
-            continue
+            continue  # the rule 'preprocessor' reads it
         if token.text == '"C"' and at and code[at - 1].text == "extern":
             continue
         if asserting and not token.text.lstrip("u8UL").startswith("R"):
