@@ -39,6 +39,8 @@ class Names:
     assumptions: frozenset[str]
     variables: frozenset[str]
     inexact: frozenset[str]
+    bits: frozenset[str]
+    gathering: frozenset[str]
     fast_math: Forbidden
     narrow_types: Forbidden
     forbidden: tuple[Forbidden, ...]
@@ -88,6 +90,8 @@ def names() -> Names:
         assumptions=_words(data["assumptions"]),
         variables=_words(data["variables"]),
         inexact=_words(data["inexact"]),
+        bits=_words(data["bits"]),
+        gathering=_words(data["gathering"]),
         fast_math=_forbidden("fast-math", data["fast_math"]),
         narrow_types=_forbidden("lowered-precision", data["narrow_types"]),
         forbidden=tuple(_forbidden(rule, table) for rule, table in data["forbidden"].items()),

@@ -21,7 +21,6 @@ _MASKED = re.compile(
     re.MULTILINE,
 )
 _ARRAY_REFERENCE = re.compile(r"\b(\w+)\s*\(\s*[*&]\s*(\w+)\s*\)\s*[\[(]")
-_TEMPLATED = re.compile(r">\s*(?:const\s*)?[&*]?\s*([^\W\d]\w*)\s*(?:=(?!=)|;|\{|\()")
 _NAMES = frozenset({"identifier", "field_identifier", "type_identifier", "namespace_identifier"})
 _LISTS = frozenset({"structured_binding_declarator", "reference_declarator", "variadic_declarator"})
 _LEADING = frozenset(
@@ -98,7 +97,7 @@ class Side:
         """Names the text itself declares: variables, parameters, types, aliases, labels, members; as they come."""
         found = dict[str, None]()
         for node in self.nodes():
-            for child in _declaring(node):
+            for child in declaring(node):
                 found |= dict.fromkeys(re.findall(r"\w+", self.source(child)))
         found |= {
             match.group(2): None for match in _ARRAY_REFERENCE.finditer(self.text) if match.group(1) in names().types
@@ -111,12 +110,20 @@ class Side:
         return frozenset(self.declared_in_order)
 
     @cached_property
-    def perhaps_declared(self) -> frozenset[str]:
-        """``declared``, and names after what may be a type with template arguments, which a parser can take wrong."""
-        return self.declared | {match.group(1) for match in _TEMPLATED.finditer(self.text)}
+    def _characters(self) -> list[int] | None:
+        """For each byte of the parsed text the character it belongs to; None where these are the same."""
+        if self.text.isascii():
+            return None
+        counts = (at for at, char in enumerate(self.syntax.text.text) for _ in char.encode("utf-8", "replace"))
+        return [*counts, len(self.text)]
+
+    def offset(self, node: Node, end: int) -> int:
+        """Offset in characters of a node's start (``end`` 0) or end (1)."""
+        place = node.end_byte if end else node.start_byte
+        return place if self._characters is None else self._characters[min(place, len(self._characters) - 1)]
 
 
-def _declaring(node: Node) -> Iterator[Node]:
+def declaring(node: Node) -> Iterator[Node]:
     """The children of ``node`` that are names it declares."""
     kind = node.type
     if kind in _LISTS:

@@ -17,6 +17,11 @@ _BARRIERS = frozenset(
     | {"arrive_and_wait", "__barrier_sync", "__threadfence", "__threadfence_block", "__threadfence_system"}
 )
 _FENCES = frozenset({"__threadfence", "__threadfence_block", "__threadfence_system", "__syncwarp"})
+_ORDERS = frozenset(
+    {"memory_order_acquire", "memory_order_release", "memory_order_acq_rel", "memory_order_seq_cst"}
+    | {"thread_scope_device", "thread_scope_system", "thread_scope_block"}
+)
+_LOOPS = ("for_statement", "for_range_loop", "do_statement", "while_statement")
 _CONDITIONS = frozenset(
     {"if_statement", "switch_statement", "conditional_expression", "while_statement", "case_statement"}
 )
@@ -50,6 +55,8 @@ def _ordering(side: Side, case: Case) -> Counter[str]:
             found[token.text] += 1
         elif token.text in {"volatile", "__volatile__"}:
             found["volatile"] += 1
+        elif token.text in _ORDERS:
+            found[token.text] += 1
     return found
 
 
@@ -60,6 +67,9 @@ def _atomics(rewrite: Rewrite, _: Case) -> Iterator[Finding]:
     )
     for name in sorted(before - after):
         yield rewrite.found(0, f"{name} is not called any more: threads may write over each other's results")
+    for name in sorted(after - before):
+        if name.endswith("_block"):
+            yield rewrite.found(0, f"{name} is new, and it keeps order among the threads of one block only")
 
 
 def _unordered(rewrite: Rewrite, case: Case) -> Iterator[Finding]:
@@ -69,20 +79,27 @@ def _unordered(rewrite: Rewrite, case: Case) -> Iterator[Finding]:
 
 
 def _conditional(rewrite: Rewrite, _: Case) -> Iterator[Finding]:
-    before = sum(bool(_condition(rewrite.before, node)) for name, node in _calls(rewrite.before) if name not in _FENCES)
-    found = [
-        (name, node, why)
-        for name, node in _calls(rewrite.after)
-        if name not in _FENCES and (why := _condition(rewrite.after, node))
-    ]
-    for name, node, why in found if len(found) > before else ():
-        yield rewrite.found(line_of(node), f"{name} {why}: threads may wait for others that never come")
+    had = Counter(
+        _kind(_condition(rewrite.before, node)) for name, node in _calls(rewrite.before) if name not in _FENCES
+    )
+    for name, node in _calls(rewrite.after):
+        why = "" if name in _FENCES else _condition(rewrite.after, node)
+        had[_kind(why)] -= bool(why)
+        if why and had[_kind(why)] < 0:
+            yield rewrite.found(line_of(node), f"{name} {why}: threads may wait for others that never come")
+
+
+def _kind(why: str) -> str:
+    """A reason without its line."""
+    return why.split(" (line ", maxsplit=1)[0]
 
 
 def _condition(side: Side, node: Node) -> str:
     """What makes a barrier one that not every thread reaches; empty if nothing visible does."""
     inner = node
     while (outer := inner.parent) is not None:
+        if outer.type in _LOOPS and (why := _looping(side, outer, node)):
+            return why
         if outer.type in _CONDITIONS and outer.child_by_field_name("condition") != inner:
             return f"stands under a condition (line {line_of(outer)})"
         if outer.type == "binary_expression" and _operator(side, outer) in {"&&", "||", "and", "or"}:
@@ -92,10 +109,66 @@ def _condition(side: Side, node: Node) -> str:
         if outer.type == "function_definition":
             break
         inner = outer
-    for leaving in within(outer or node, "return_statement"):
+    for leaving in within(outer or node, "return_statement", "goto_statement"):
+        if leaving.type == "goto_statement" and not _jumps_over(side, leaving, node):
+            continue
         if leaving.start_byte < node.start_byte and not _in_lambda(leaving):
-            return f"stands after a return (line {line_of(leaving)})"
+            return f"stands after a {leaving.type.split('_')[0]} (line {line_of(leaving)})"
     return ""
+
+
+def _jumps_over(side: Side, jump: Node, barrier: Node) -> bool:
+    """Whether a jump's label stands after a barrier."""
+    label = jump.child_by_field_name("label")
+    for target in side.nodes("labeled_statement"):
+        name = target.child_by_field_name("label")
+        if label is not None and name is not None and side.source(name) == side.source(label):
+            return target.start_byte > barrier.start_byte
+    return True
+
+
+def _looping(side: Side, loop: Node, barrier: Node) -> str:
+    """Why threads may go round a loop a different number of times, or leave it before its barrier; empty if not."""
+    for leaving in within(loop, "continue_statement", "break_statement"):
+        if leaving.start_byte < barrier.start_byte and _left(leaving) == loop:
+            return f"stands after a {leaving.type.split('_')[0]} (line {line_of(leaving)})"
+    heading = " ".join(
+        side.source(part)
+        for field in ("initializer", "condition", "update")
+        if (part := loop.child_by_field_name(field)) is not None
+    )
+    if _own(side).intersection(re.findall(r"[^\W\d]\w*", heading)):
+        return f"stands in a loop that each thread counts for itself (line {line_of(loop)})"
+    return ""
+
+
+def _left(leaving: Node) -> Node | None:
+    """The loop or switch that a ``break`` or ``continue`` belongs to."""
+    outer = leaving.parent
+    while outer is not None and outer.type not in _LOOPS:
+        if outer.type == "lambda_expression" or (
+            outer.type == "switch_statement" and leaving.type == "break_statement"
+        ):
+            return outer
+        outer = outer.parent
+    return outer
+
+
+def _own(side: Side) -> frozenset[str]:
+    """``threadIdx`` and the variables that are computed from it, so that each thread has its own value."""
+    found = {"threadIdx", "thread_rank"}
+    assigned = [
+        (side.source(target), set(re.findall(r"[^\W\d]\w*", side.source(value))))
+        for node in side.nodes("init_declarator", "assignment_expression")
+        if (target := node.child_by_field_name("declarator") or node.child_by_field_name("left")) is not None
+        and (value := node.child_by_field_name("value") or node.child_by_field_name("right")) is not None
+        and target.type == "identifier"
+    ]
+    before = 0
+    while before != len(found):
+        before = len(found)
+        found |= {name for name, words in assigned if words & found}
+    return frozenset(found)
 
 
 def _operator(side: Side, node: Node) -> str:

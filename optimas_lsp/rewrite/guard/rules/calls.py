@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from tree_sitter import Node
 
+from optimas_lsp.rewrite.guard.branches import Guards, guards_of, words_by_guard
 from optimas_lsp.rewrite.guard.case import Case, Finding, Rewrite, Rule, each
+from optimas_lsp.rewrite.guard.declared import Declared, declarations, members
 from optimas_lsp.rewrite.guard.names import names
-from optimas_lsp.rewrite.guard.side import line_of
+from optimas_lsp.rewrite.guard.side import declaring, line_of
 from optimas_lsp.rewrite.guard.surroundings import Callee, callees
 from optimas_lsp.rewrite.guard.tokens import Token
 
@@ -19,8 +21,14 @@ def _forbidden(rule: str, rewrite: Rewrite, case: Case) -> Iterator[Finding]:
     known = names()
     group = next(each for each in known.forbidden if each.rule == rule)
     variables = _variables(rewrite)
-    for token, member in _words(rewrite):
-        if token.text in rewrite.before.words or token.text in variables or member:
+    had = words_by_guard(rewrite.before.code)
+    for (token, member), guards in zip(_words(rewrite), _guards(rewrite), strict=True):
+        had[token.text, guards] -= 1
+        if token.text in variables or member:
+            continue
+        if token.text in rewrite.before.words:
+            if had[token.text, guards] < 0 and known.forbidding(token.text) is group and not _is_local(rewrite, token):
+                yield rewrite.found(token.line, f"'{token.text}' {group.what}, and there is more of it than before")
             continue
         if known.forbidding(token.text) is group:
             yield rewrite.found(token.line, f"'{token.text}' {group.what}")
@@ -31,6 +39,17 @@ def _forbidden(rule: str, rewrite: Rewrite, case: Case) -> Iterator[Finding]:
                 if known.forbidding(word) is group or (rule == "host-call" and word in case.around.hosts):
                     yield rewrite.found(token.line, f"'{token.text}' stands for '{word}', which {group.what}")
                     break
+
+
+def _guards(rewrite: Rewrite) -> Iterator[Guards]:
+    """What the preprocessor demands for each word of the new code."""
+    code = rewrite.after.code
+    return (guards for token, guards in zip(code, guards_of(code), strict=True) if token.kind == "word")
+
+
+def _is_local(rewrite: Rewrite, token: Token) -> bool:
+    """Whether a word was and is the name of a variable."""
+    return token.text in rewrite.before.declared & rewrite.after.declared
 
 
 def _variables(rewrite: Rewrite) -> frozenset[str]:
@@ -61,8 +80,11 @@ def _words(rewrite: Rewrite) -> Iterator[tuple[Token, bool]]:
 def _called(rewrite: Rewrite, case: Case) -> Iterator[Finding]:
     before = {callee.path for callee in callees(rewrite.before)}
     own = {segment.name for segment in rewrite.after.segments if segment.kind == "function"}
+    local = _declarations(rewrite, case)
     for callee in callees(rewrite.after):
-        if callee.path not in before and callee.name not in own and not _may_call(callee, rewrite, case):
+        if callee.path in before or callee.name in own or _may_call(callee, rewrite, case):
+            continue
+        if callee.scopes or not any(one.covers(callee.start) for one in local.get(callee.name, ())):
             yield rewrite.found(
                 callee.line,
                 f"'{callee.path}' is called, and neither CUDA nor this file gives a device function of that name",
@@ -83,15 +105,21 @@ def _may_call(callee: Callee, rewrite: Rewrite, case: Case) -> bool:
     if callee.scopes:
         return callee.scopes[0] in known.scopes and (name in known.scoped or name in known.calls)
     given = name in known.calls or name in known.assumptions or (name in known.scoped and _opened(rewrite))
-    return (
-        given or name in rewrite.after.perhaps_declared or known.fast_math.holds(name) or known.narrow_types.holds(name)
-    )
+    return given or known.fast_math.holds(name) or known.narrow_types.holds(name)
+
+
+def _declarations(rewrite: Rewrite, case: Case) -> Mapping[str, tuple[Declared, ...]]:
+    """What the new text declares, by name."""
+    known = names()
+    local = {rewrite.after.source(child) for node in rewrite.after.nodes(*_TYPES) for child in declaring(node)}
+    types = known.types | known.scoped | case.around.types | local | (rewrite.before.words - rewrite.before.declared)
+    return declarations(rewrite.after, lambda word: word in types and word not in known.calls)
 
 
 def _members(rewrite: Rewrite, case: Case) -> Iterator[Finding]:
     """Calls of methods, and calls of what is no name at all."""
     known = names()
-    methods = known.methods | case.around.devices | rewrite.after.declared
+    methods = known.methods | case.around.devices | members(rewrite.after)
     before = {rewrite.before.source(node) for node in rewrite.before.nodes("field_identifier")}
     indirect = {rewrite.before.source(node) for node in _indirect(rewrite, before=True)}
     for node in rewrite.after.nodes("call_expression"):
@@ -127,6 +155,7 @@ def _named(rewrite: Rewrite, case: Case) -> Iterator[Finding]:
     code = rewrite.after.code
     called = {callee.name for callee in callees(rewrite.after)}
     opened = _opened(rewrite)
+    local = rewrite.after.declared | _declarations(rewrite, case).keys()
     seen: set[str] = set()
     for at, token in enumerate(code):
         name = token.text
@@ -141,7 +170,7 @@ def _named(rewrite: Rewrite, case: Case) -> Iterator[Finding]:
         if (
             name not in rewrite.before.words
             and not known.known(name)
-            and name not in rewrite.after.perhaps_declared
+            and name not in local
             and name not in case.around.words
             and name not in case.around.macros
             and known.forbidding(name) is None
@@ -150,7 +179,8 @@ def _named(rewrite: Rewrite, case: Case) -> Iterator[Finding]:
             yield rewrite.found(token.line, f"'{name}' is declared neither here nor in the file, nor is it CUDA's")
 
 
-_TYPE_DEFINITIONS = ("alias_declaration", "type_definition", "struct_specifier", "class_specifier", "union_specifier")
+_TYPES = ("alias_declaration", "type_definition", "struct_specifier", "class_specifier", "union_specifier")
+_TYPE_DEFINITIONS = (*_TYPES, "enum_specifier")
 _BUILT_IN = frozenset({"threadIdx", "blockIdx", "blockDim", "gridDim", "warpSize"})
 
 
@@ -165,13 +195,18 @@ def _shadowed(rewrite: Rewrite, case: Case) -> Iterator[Finding]:
             yield rewrite.found(line, f"'{name}' is declared anew and hides what had that name")
 
 
-def _types(rewrite: Rewrite, _: Case) -> Iterator[Finding]:
-    """Types of the language or of CUDA that the text gives another meaning."""
+def _types(rewrite: Rewrite, case: Case) -> Iterator[Finding]:
+    """Types of the language, of CUDA or of the file that the text gives another meaning."""
+    taken = names().types | (case.around.types - rewrite.before.declared)
     for node in rewrite.after.nodes(*_TYPE_DEFINITIONS):
         for child in (*node.children_by_field_name("name"), *node.children_by_field_name("declarator")):
             name = rewrite.after.source(child)
-            if name in names().types and node.child_by_field_name("body" if "specifier" in node.type else "type"):
+            if name in taken and node.child_by_field_name("body" if "specifier" in node.type else "type"):
                 yield rewrite.found(line_of(node), f"the type '{name}' is given another meaning")
+    code = rewrite.after.code
+    for word, named, after in zip(code, code[1:], code[2:], strict=False):
+        if word.text in {"typename", "class"} and named.text in taken and after.text in {",", ">", "="}:
+            yield rewrite.found(named.line, f"the type '{named.text}' is given another meaning")
 
 
 def _hidden(rewrite: Rewrite, case: Case) -> Iterator[Finding]:

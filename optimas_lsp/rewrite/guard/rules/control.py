@@ -41,11 +41,31 @@ def _endless(rewrite: Rewrite, _: Case) -> Iterator[Finding]:
 def _unending(side: Side) -> Iterator[Node]:
     for node in side.nodes(*_LOOPS):
         condition = _condition(side, node)
-        if condition is None or (condition.strip("() \n") and not _TRUE.fullmatch(condition.strip())):
+        if condition is None:
             continue
+        always = not condition.strip("() \n") or _TRUE.fullmatch(condition.strip()) is not None
         body = node.child_by_field_name("body")
-        if body is not None and not _leaves(body):
+        if body is not None and (always or _is_settled(side, node)) and not _leaves(body):
             yield node
+
+
+_MAY_CHANGE = ("subscript_expression", "call_expression", "pointer_expression", "field_expression", "update_expression")
+
+
+def _is_settled(side: Side, loop: Node) -> bool:
+    """Whether a loop's condition is of variables only and the loop changes none of them: true once is true for ever."""
+    condition = loop.child_by_field_name("condition")
+    if condition is None or next(within(condition, *_MAY_CHANGE, "assignment_expression"), None) is not None:
+        return False
+    names = {side.source(each) for each in within(condition, "identifier")}
+    for node in within(loop, "assignment_expression", "update_expression", "pointer_expression", "argument_list"):
+        target = node.child_by_field_name("left") or node.child_by_field_name("argument") or node
+        if names & {side.source(each) for each in within(target, "identifier")}:
+            return False
+    lambdas = next(within(loop, "lambda_expression", "init_declarator"), None)
+    if lambdas is not None and any("&" in side.source(each) for each in within(loop, "reference_declarator")):
+        return False
+    return bool(names)
 
 
 def _leaves(body: Node) -> bool:
@@ -121,10 +141,29 @@ def _leaving(rewrite: Rewrite, _: Case) -> Iterator[Finding]:
             outer.child_by_field_name("condition") if outer is not None and outer.type == "if_statement" else None
         )
         for number in [] if condition is None else _numbers(rewrite.after, condition):
-            if number not in had and number not in _SMALL:
+            if (number not in had and number not in _SMALL) or (condition and _is_bound(rewrite, condition, number)):
                 text = " ".join(rewrite.after.source(condition).split()) if condition else ""
                 yield rewrite.found(line_of(node), f"work ends early under {text[:60]}, and {number} is new")
                 break
+
+
+def _is_bound(rewrite: Rewrite, condition: Node, number: str) -> bool:
+    """Whether a new comparison is with the number itself, more than 1: a size that the tests may not reach."""
+    if number in {"0", "1", "0u", "1u", "0.0f", "0.f", "1.0f", "0.0", "1.0"}:
+        return False
+    for node in within(condition, "binary_expression"):
+        sides = (node.child_by_field_name("left"), node.child_by_field_name("right"))
+        whole = "".join(rewrite.after.source(node).split())
+        if any(each is not None and rewrite.after.source(each) == number for each in sides) and _operator(
+            rewrite.after, node
+        ) in {"<", ">", "<=", ">=", "==", "!="}:
+            return whole not in "".join(rewrite.before.text.split())
+    return False
+
+
+def _operator(side: Side, node: Node) -> str:
+    operator = node.child_by_field_name("operator")
+    return "" if operator is None else side.source(operator)
 
 
 _SMALL = frozenset({"0", "1", "2", "3", "4", "0u", "1u", "2u", "0.0f", "0.f", "1.0f", "0.0", "1.0"})

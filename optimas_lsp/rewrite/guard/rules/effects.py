@@ -28,20 +28,8 @@ def _pointers(heading: Heading) -> tuple[tuple[str, bool], ...]:
 def _written(side: Side) -> frozenset[str]:
     """Root names of everything assigned through an index, a dereference, a member, or handed to a writing call."""
     found: set[str] = set()
-    for node in side.nodes("assignment_expression", "update_expression", "call_expression"):
-        if node.type == "assignment_expression":
-            target = node.child_by_field_name("left")
-        elif node.type == "update_expression":
-            target = node.child_by_field_name("argument")
-        else:
-            called = node.child_by_field_name("function")
-            name = "" if called is None else re.split(r"::|\.|->", side.source(called))[-1].split("<")[0]
-            arguments = node.child_by_field_name("arguments")
-            if not _WRITERS.match(name) or arguments is None or not arguments.named_children:
-                continue
-            found.update(re.findall(r"[^\W\d]\w*", side.source(arguments.named_children[0])))
-            continue
-        if target is not None and target.type not in {"identifier"}:
+    for target in _targets(side):
+        if target.type != "identifier" or _is_argument(target):
             found.update(re.findall(r"[^\W\d]\w*", side.source(target)))
     return frozenset(found)
 
@@ -62,8 +50,62 @@ def _outputs(rewrite: Rewrite, _: Case) -> Iterator[Finding]:
     written = _written(rewrite.before)
     inside = frozenset(token.text for token in rewrite.main.tokens[rewrite.main.body or 0 :])
     for name, constant in _pointers(rewrite.heading):
-        if not constant and name in written and name not in inside:
+        if constant or name not in written:
+            continue
+        if name not in inside:
             yield rewrite.found(rewrite.main.line, f"'{name}' was written and does not occur any more")
+        elif not rewrite.after.root.has_error and not _reaches_a_write(rewrite.after, name):
+            yield rewrite.found(rewrite.main.line, f"'{name}' was written and is only looked at now")
+
+
+_LOOKING = frozenset(
+    {"sizeof_expression", "alignof_expression", "decltype", "parameter_list", "lambda_capture_specifier"}
+)
+_COMPARING = frozenset({"==", "!=", "<", ">", "<=", ">=", "&&", "||", "!"})
+
+
+def _reaches_a_write(side: Side, name: str) -> bool:
+    """Whether something is written through ``name``, or it is handed on to where that may happen."""
+    if any(name in _roots(side, target) for target in _targets(side)):
+        return True
+    return any(side.source(node) == name and _is_handed_on(side, node) for node in side.nodes("identifier"))
+
+
+def _is_handed_on(side: Side, node: Node) -> bool:
+    """Whether a pointer's value goes anywhere from here: into a variable, a call, a return."""
+    inner, outer = node, node.parent
+    while outer is not None:
+        if outer.type in _LOOKING or outer.type in {"expression_statement", "condition_clause"}:
+            return False
+        if outer.type == "subscript_expression" and outer.child_by_field_name("argument") == inner:
+            return _is_referred_to(side, outer)
+        if outer.type == "pointer_expression" and side.source(outer).startswith("*"):
+            return _is_referred_to(side, outer)
+        if outer.type == "cast_expression" and side.source(outer).replace(" ", "").startswith("(void)"):
+            return False
+        sign = outer.child_by_field_name("operator")
+        if outer.type in {"binary_expression", "unary_expression"} and sign and side.source(sign) in _COMPARING:
+            return False
+        if outer.type in {"init_declarator", "argument_list", "return_statement", "initializer_list"}:
+            return True
+        if outer.type == "assignment_expression":
+            return outer.child_by_field_name("right") == inner
+        inner, outer = outer, outer.parent
+    return False
+
+
+def _is_referred_to(side: Side, node: Node) -> bool:
+    """Whether an element's address is taken, or a reference to it is made."""
+    inner, outer = node, node.parent
+    while outer is not None and outer.type in {"field_expression", "subscript_expression", "parenthesized_expression"}:
+        inner, outer = outer, outer.parent
+    if outer is None:
+        return False
+    if outer.type == "pointer_expression":
+        return side.source(outer).startswith("&")
+    if outer.type == "init_declarator":
+        return "&" in side.source(outer).split("=", 1)[0]
+    return outer.type == "argument_list" and outer.child_by_field_name("function") != inner
 
 
 def _inputs(rewrite: Rewrite, _: Case) -> Iterator[Finding]:
@@ -90,22 +132,115 @@ def _state(rewrite: Rewrite, case: Case) -> Iterator[Finding]:
 
 
 def _const(rewrite: Rewrite, _: Case) -> Iterator[Finding]:
-    for token in rewrite.after.code:
+    side = rewrite.after
+    for token in side.code:
         if token.kind == "word" and token.text == "const_cast" and "const_cast" not in rewrite.before.words:
             yield rewrite.found(token.line, "const_cast takes the protection off an input")
     inputs = {name for name, constant in _pointers(rewrite.heading) if constant}
-    for node in rewrite.after.nodes("assignment_expression"):
-        target = node.child_by_field_name("left")
-        if target is not None and _casts_input(rewrite.after, target, inputs):
-            yield rewrite.found(line_of(node), "an input that is const is written through a cast")
+    old = _freed(rewrite.before, inputs)
+    freed = _freed(side, inputs)
+    for target in _targets(side):
+        if _casts(side, target, inputs):
+            yield rewrite.found(line_of(target), "an input that is const is written through a cast")
+        elif through := sorted((freed - old).intersection(_roots(side, target))):
+            yield rewrite.found(line_of(target), f"an input that is const is written through '{through[0]}'")
 
 
-def _casts_input(side: Side, target: Node, inputs: set[str]) -> bool:
-    text = side.source(target)
-    match = re.search(
-        r"\(\s*(?:[^()]*\*)\s*\)\s*\(?\s*&?\s*(\w+)|(?:const|reinterpret)_cast\s*<[^>]*>\s*\(\s*&?(\w+)", text
-    )
-    return match is not None and (match.group(1) or match.group(2)) in inputs and target.type != "identifier"
+def _freed(side: Side, inputs: set[str]) -> set[str]:
+    """Names of pointers that a cast makes of ``inputs`` and that may be written through."""
+    freed: set[str] = set()
+    assigned = [
+        (declarator, value, node.parent)
+        for node in side.nodes("init_declarator", "assignment_expression")
+        if (declarator := node.child_by_field_name("declarator") or node.child_by_field_name("left")) is not None
+        and (value := node.child_by_field_name("value") or node.child_by_field_name("right")) is not None
+    ]
+    for _ in range(4):  # an alias of an alias of an alias is as far as anybody goes
+        for declarator, value, outer in assigned:
+            shown = "" if outer is None else side.source(outer).split("=", 1)[0]
+            passed_on = bool(freed & set(re.findall(r"[^\W\d]\w*", side.source(value)))) and "*" in shown
+            if _casts(side, value, inputs) or passed_on:
+                freed.update(re.findall(r"[^\W\d]\w*", side.source(declarator))[-1:])
+    return freed
+
+
+_CAST = re.compile(
+    r"\(\s*((?:[^\W\d]\w*\s*(?:::\s*)?)+)\*\s*(?:const\s*|__restrict__\s*)?\)\s*[(&]*\s*(\w+)"
+    r"|(const|reinterpret)_cast\s*<([^<>]*\*[^<>]*)>\s*\(\s*&?(\w+)"
+)
+
+
+def _casts(side: Side, node: Node, inputs: set[str]) -> bool:
+    """Whether a cast in the expression makes a pointer to what may be written of an input that is const."""
+    if node.type == "identifier":
+        return False
+    for match in _CAST.finditer(side.source(node)):
+        kind, name = (match.group(1), match.group(2)) if match.group(2) else (match.group(4), match.group(5))
+        if name in inputs and "const" not in kind.split():
+            return True
+    return False
+
+
+def _targets(side: Side) -> Iterator[Node]:
+    """Everything that is written through: left sides, operands of ``++``, first arguments of writing calls."""
+    for node in side.nodes("assignment_expression", "update_expression", "call_expression"):
+        target = node.child_by_field_name("left") or node.child_by_field_name("argument")
+        if node.type == "call_expression":
+            target = _first_written(side, node)
+        if target is not None:
+            yield target
+
+
+def _first_written(side: Side, call: Node) -> Node | None:
+    called, arguments = call.child_by_field_name("function"), call.child_by_field_name("arguments")
+    name = "" if called is None else re.split(r"::|\.|->", side.source(called))[-1].split("<")[0]
+    if not _WRITERS.match(name) or arguments is None or not arguments.named_children:
+        return None
+    return arguments.named_children[0]
+
+
+def _roots(side: Side, target: Node) -> Iterator[str]:
+    """The names through which a target is written: ``p`` in ``p[i].x``, ``*(p + 1)``, ``&p[i]`` and ``(c ? p : q)[i]``.
+
+    None for a plain variable.
+    """
+    waiting = [] if target.type == "identifier" and not _is_argument(target) else [target]
+    while waiting:
+        node = waiting.pop()
+        if node.type == "identifier":
+            yield side.source(node)
+            continue
+        children = [
+            child
+            for field in ("argument", "left", "right", "value", "consequence", "alternative")
+            if (child := node.child_by_field_name(field)) is not None
+        ]
+        waiting += children or node.named_children[:1]
+
+
+def _is_argument(node: Node) -> bool:
+    return node.parent is not None and node.parent.type == "argument_list"
+
+
+def _invented(rewrite: Rewrite, _: Case) -> Iterator[Finding]:
+    had = {rewrite.before.source(node) for node in _addresses(rewrite.before)}
+    for node in _addresses(rewrite.after):
+        if rewrite.after.source(node) not in had:
+            yield rewrite.found(line_of(node), f"'{rewrite.after.source(node)[:40]}' makes an address of a number")
+
+
+def _addresses(side: Side) -> Iterator[Node]:
+    """Casts of numbers to pointers."""
+    for node in side.nodes("cast_expression", "call_expression"):
+        if node.type == "cast_expression":
+            kind, value = node.child_by_field_name("type"), node.child_by_field_name("value")
+        else:
+            called, value = node.child_by_field_name("function"), node.child_by_field_name("arguments")
+            kind = called if called is not None and side.source(called).startswith("reinterpret_cast") else None
+        if kind is None or value is None or "*" not in side.source(kind):
+            continue
+        if not re.search(r"[^\W\d]\w*", re.sub(r"\b\d\w*|\([^()]*\)(?=\s*[\d(])", "", side.source(value))):
+            yield node
 
 
 RULES = (
@@ -113,4 +248,5 @@ RULES = (
     Rule("unused-input", "parameters that are not used any more are looked at by the proof", "flag", each(_inputs)),
     Rule("global-state", "no variable that outlives a launch is newly used", "fail", each(_state)),
     Rule("const-cast", "const inputs stay const", "fail", each(_const)),
+    Rule("invented-address", "no pointer is made of a number", "fail", each(_invented)),
 )

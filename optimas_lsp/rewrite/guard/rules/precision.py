@@ -18,6 +18,7 @@ _DOUBLES = frozenset({"double", "double1", "double2", "double3", "double4"})
 _WIDE_INTEGERS = frozenset(
     {"size_t", "ptrdiff_t", "int64_t", "uint64_t", "longlong", "ulonglong", "intptr_t", "uintptr_t"}
 )
+_SMALL_TYPES = frozenset({"short", "char", "int8_t", "uint8_t", "int16_t", "uint16_t", "ushort", "uchar", "union"})
 _FLOAT_MATHEMATICS = re.compile(
     r"(?:sin|cos|tan|exp|exp2|exp10|log|log2|log10|pow|sqrt|rsqrt|fma|fabs|fmin|fmax|fmod"
     r"|floor|ceil|round|rint|trunc|cbrt|hypot|atan2?|asin|acos|sinh|cosh|tanh|erfc?)f\Z"
@@ -42,11 +43,8 @@ def _lowered(rewrite: Rewrite, case: Case) -> Iterator[Finding]:
     was_double = bool(before & _DOUBLES)
     was_float = bool(before & _FLOATS) or any(_is_float(token.text) for token in rewrite.before.code)
     generic = bool(rewrite.heading.template) and not was_float
-    declared = _types(rewrite.before)
-    for name, (kind, line) in _types(rewrite.after).items():
-        old = declared.get(name, (frozenset[str](), 0))[0]
-        if _is(old, _DOUBLES, case) and _is(kind, _FLOATS, case) and not _is(kind, _DOUBLES, case):
-            yield rewrite.found(line, f"'{name}' was double and is float")
+    yield from _retyped(rewrite, case)
+    yield from _squeezed(rewrite, was_float=was_float or was_double)
     code = rewrite.after.code
     for at, token in enumerate(code):
         if token.kind == "number" and _is_float(token.text) and was_double and not was_float:
@@ -65,7 +63,7 @@ def _lowered(rewrite: Rewrite, case: Case) -> Iterator[Finding]:
             yield rewrite.found(token.line, f"'{token.text}' is new in a function that had no float", status)
         elif _FLOAT_MATHEMATICS.fullmatch(token.text) and was_double and not was_float:
             yield rewrite.found(token.line, f"'{token.text}' computes in float what was double")
-    old = [kind for kind, _ in declared.values()]
+    old = [kind for kind, _ in _types(rewrite.before).values()]
     new = [kind for kind, _ in _types(rewrite.after).values()]
     lost = _count(old, _DOUBLES, case) - _count(new, _DOUBLES, case)
     gained = _count(new, _FLOATS, case) - _count(old, _FLOATS, case)
@@ -73,6 +71,32 @@ def _lowered(rewrite: Rewrite, case: Case) -> Iterator[Finding]:
         yield rewrite.found(0, f"{lost} variables fewer are double and {gained} more are float", "flag")
     if rewrite.before.words & _DOUBLES and not case.around.expansion(rewrite.after.words) & _DOUBLES:
         yield rewrite.found(0, "double is gone from the function")
+
+
+def _retyped(rewrite: Rewrite, case: Case) -> Iterator[Finding]:
+    """Variables that were floating-point and are narrower, or of a type that does not say so."""
+    declared = _types(rewrite.before)
+    for name, (kind, line) in _types(rewrite.after).items():
+        old = declared.get(name, (frozenset[str](), 0))[0]
+        if not (_is(old, _DOUBLES, case) or _is(old, _FLOATS, case)) or _is(kind, _DOUBLES, case):
+            continue
+        if _is(old, _DOUBLES, case) and _is(kind, _FLOATS, case):
+            yield rewrite.found(line, f"'{name}' was double and is float")
+        elif _is(old, _DOUBLES, case) or (_bits(kind) and not _is(kind, _FLOATS, case)):
+            yield rewrite.found(line, f"'{name}' was {_said(old)} and is {_said(kind)}", "flag")
+
+
+def _squeezed(rewrite: Rewrite, *, was_float: bool) -> Iterator[Finding]:
+    """Small integers and unions that are new where floating-point numbers are computed: they can hold parts of one."""
+    for token in rewrite.after.code if was_float else ():
+        if token.text in _SMALL_TYPES and token.text not in rewrite.before.words:
+            yield rewrite.found(
+                token.line, f"'{token.text}' is new in a function that computes in floating point", "flag"
+            )
+
+
+def _said(words: frozenset[str]) -> str:
+    return " ".join(sorted(words)) or "of an unnamed type"
 
 
 def _as_type(code: Sequence[Token], at: int) -> bool:
@@ -172,12 +196,16 @@ def _inexact(rewrite: Rewrite, _: Case) -> Iterator[Finding]:
     for callee in callees(rewrite.after):
         if callee.name in names().inexact and callee.name not in rewrite.before.words:
             yield rewrite.found(callee.line, f"'{callee.name}' rounds otherwise than the operations it stands for")
+        elif callee.name in names().bits and callee.name not in rewrite.before.words:
+            yield rewrite.found(callee.line, f"'{callee.name}' takes a floating-point number for its bits")
 
 
 def _assumed(rewrite: Rewrite, _: Case) -> Iterator[Finding]:
     for token in rewrite.after.code:
         if token.kind == "word" and token.text in names().assumptions and token.text not in rewrite.before.words:
             yield rewrite.found(token.line, f"'{token.text}' promises the compiler what nothing checks")
+        elif token.kind == "word" and token.text in names().gathering and token.text not in rewrite.before.words:
+            yield rewrite.found(token.line, f"'{token.text}' takes the threads that happen to be there for all of them")
 
 
 RULES = (
@@ -191,6 +219,11 @@ RULES = (
     Rule("narrowed-index", "integers that became narrower are looked at by the proof", "flag", each(_narrowed)),
     Rule("float-literal", "double literals that became float are looked at by the proof", "flag", each(_literals)),
     Rule("changed-constant", "constants that became others are looked at by the proof", "flag", each(_constants)),
-    Rule("inexact-function", "functions that round otherwise are looked at by the proof", "flag", each(_inexact)),
-    Rule("assumption", "promises to the compiler are looked at by the proof", "flag", each(_assumed)),
+    Rule(
+        "inexact-function",
+        "other rounding and numbers taken for their bits are looked at by the proof",
+        "flag",
+        each(_inexact),
+    ),
+    Rule("assumption", "promises to the compiler and about threads are looked at by the proof", "flag", each(_assumed)),
 )
