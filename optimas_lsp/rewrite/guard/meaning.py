@@ -2,25 +2,29 @@
 
 What makes no difference: comments, redundant brackets and braces, names of locals, ``const``, ``register`` and
 ``restrict`` of locals, the order of the two operands of ``+`` and ``*``, ``a > b`` for ``b < a``, the spelling of
-casts, literals, integer types, increments and compound assignments.
+casts, literals, integer types, increments and compound assignments, how declarations are split, the order of
+neighbouring declarations that only compute from variables, and such variables that nothing uses.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from tree_sitter import Node
 
+from optimas_lsp.rewrite.guard.declared import members
+from optimas_lsp.rewrite.guard.declaring import Part, parts_of, runs, word_counts
 from optimas_lsp.rewrite.guard.side import Side
 
 Digest = bytes
+Blocks = Mapping[int, tuple[Part, ...]]
+Ranks = Mapping[tuple[int, int], Digest]
 
 _QUALIFIERS = frozenset({"const", "register", "__restrict__", "__restrict", "restrict"})
-_NAMES = frozenset(
-    {"identifier", "type_identifier", "field_identifier", "namespace_identifier", "statement_identifier"}
-)
+_NAMES = frozenset({"identifier", "type_identifier", "namespace_identifier", "statement_identifier"})
 _TURNED = {">": "<", ">=": "<="}
 _COMMUTING = frozenset({"+", "*", "==", "!=", "&", "|", "^"})
 _COMPOUND = frozenset({"+", "-", "*", "/", "%", "&", "|", "^", "<<", ">>"})
@@ -34,17 +38,74 @@ def meaning(side: Side) -> Digest | None:
     root = side.root
     if root is None or root.has_error:
         return None
-    locals_ = {name: f"<{at}>" for at, name in enumerate(side.declared_in_order)}
-    done: dict[int, Digest] = {}
-    waiting: list[tuple[Node, bool]] = [(root, False)]
-    while waiting:
-        node, ready = waiting.pop()
-        if ready:
-            done[node.id] = _digest(side, node, locals_, done)
-            continue
-        waiting.append((node, True))
-        waiting.extend((child, False) for child in node.children)
-    return done[root.id]
+    used = word_counts(side)
+    blocks = {block.id: tuple(parts_of(side, block, used)) for block in side.nodes("compound_statement")}
+    own = members(side)
+    blind = _Reading(side, dict.fromkeys((*side.declared, *(f".{name}" for name in own)), "<>"), blocks, {})
+    blind.digest(root)
+    order = dict.fromkeys(_in_order(side, blocks, blind.ranks))
+    named = {name: f"<{at}>" for at, name in enumerate(order)}
+    named |= {f".{name}": named[name] for name in own if name in named}
+    return _Reading(side, named, blocks, blind.ranks).digest(root)
+
+
+def _in_order(side: Side, blocks: Blocks, ranks: Ranks) -> Iterator[str]:
+    """The names that the text declares, those of a run in the order of what they say."""
+    first = {run[0].name: run for parts in blocks.values() for run in runs(parts) if len(run) > 1}
+    for name in side.declared_in_order:
+        run = first.get(name, ())
+        yield from (part.name for part in sorted(run, key=lambda part: ranks[part.key]))
+        yield name
+
+
+@dataclass(frozen=True, eq=False)
+class _Reading:
+    """One pass over a tree: names of locals as ``locals_`` has them, runs of declarations sorted by ``ranks``."""
+
+    side: Side
+    locals_: Mapping[str, str]
+    blocks: Blocks
+    known: Ranks
+    ranks: dict[tuple[int, int], Digest] = field(default_factory=dict[tuple[int, int], Digest])
+
+    def digest(self, root: Node) -> Digest:
+        """The digest of the tree."""
+        done: dict[int, Digest] = {}
+        waiting: list[tuple[Node, bool]] = [(root, False)]
+        while waiting:
+            node, ready = waiting.pop()
+            if not ready:
+                waiting.append((node, True))
+                waiting.extend((child, False) for child in node.children)
+            elif node.type == "compound_statement" and not _is_lone_block(node, _counted(node, done)):
+                done[node.id] = self._block(node, done)
+            else:
+                done[node.id] = _digest(self.side, node, self.locals_, done)
+        return done[root.id]
+
+    def _block(self, block: Node, done: Mapping[int, Digest]) -> Digest:
+        found: list[Digest] = []
+        for run in runs(self.blocks[block.id]):
+            for part in run:
+                self.ranks[part.key] = _part(part, done)
+            found += [
+                self.ranks[part.key]
+                for part in sorted(run, key=lambda part: self.known.get(part.key, b""))
+                if self.ranks[part.key]
+            ]
+        return _hash("block", *found)
+
+
+def _part(part: Part, done: Mapping[int, Digest]) -> Digest:
+    if part.declarator is None:
+        return done[part.statement.id]
+    others = part.statement.children_by_field_name("declarator")
+    kinds = (child for child in part.statement.children if child not in others and child.type not in {",", ";"})
+    return _hash("declared", *(done[child.id] for child in kinds if done[child.id]), done[part.declarator.id])
+
+
+def _counted(node: Node, done: Mapping[int, Digest]) -> list[Node]:
+    return [child for child in node.children if done[child.id]]
 
 
 def _hash(*parts: str | Digest) -> Digest:
@@ -59,7 +120,7 @@ def _digest(side: Side, node: Node, locals_: Mapping[str, str], done: Mapping[in
         return b""
     if node.child_count == 0 or kind == "sized_type_specifier":
         return _leaf(side, node, locals_)
-    counted = [child for child in node.children if done[child.id]]
+    counted = _counted(node, done)
     if kind == "parenthesized_expression" or _is_lone_block(node, counted):
         inner = [child for child in counted if child.type not in {"(", ")", "{", "}"}]
         return _hash("group", *(done[child.id] for child in inner)) if len(inner) != 1 else done[inner[0].id]
@@ -70,7 +131,9 @@ def _digest(side: Side, node: Node, locals_: Mapping[str, str], done: Mapping[in
 
 def _leaf(side: Side, node: Node, locals_: Mapping[str, str]) -> Digest:
     text = side.source(node)
-    if node.type in _NAMES:
+    if node.type == "field_identifier":
+        text = locals_.get(f".{text}", text)
+    elif node.type in _NAMES:
         text = locals_.get(text, text)
     elif node.type == "number_literal":
         text = _number(text)
