@@ -61,6 +61,9 @@ def _outputs(rewrite: Rewrite, _: Case) -> Iterator[Finding]:
 _LOOKING = frozenset(
     {"sizeof_expression", "alignof_expression", "decltype", "parameter_list", "lambda_capture_specifier"}
 )
+_AROUND_A_PLACE = frozenset(
+    {"field_expression", "subscript_expression", "parenthesized_expression", "conditional_expression"}
+)
 _COMPARING = frozenset({"==", "!=", "<", ">", "<=", ">=", "&&", "||", "!"})
 
 
@@ -97,7 +100,7 @@ def _is_handed_on(side: Side, node: Node) -> bool:
 def _is_referred_to(side: Side, node: Node) -> bool:
     """Whether an element's address is taken, or a reference to it is made."""
     inner, outer = node, node.parent
-    while outer is not None and outer.type in {"field_expression", "subscript_expression", "parenthesized_expression"}:
+    while outer is not None and outer.type in _AROUND_A_PLACE:
         inner, outer = outer, outer.parent
     if outer is None:
         return False
