@@ -78,6 +78,45 @@ def choose(
 
 
 @dataclass(frozen=True)
+class Changeable:
+    """One kernel of a report, and the functions of a source file that may change for it, by the names it shows."""
+
+    kernel: KernelAnalysis
+    functions: tuple[str, ...]
+
+
+def changeable(
+    profile: Profile, kernels: Sequence[KernelAnalysis], *, source: Path, files: Files, resolve: Resolve
+) -> tuple[Changeable, ...]:
+    """The ``kernels`` that ``source`` is about, each with what may change: itself, and device functions it reaches.
+
+    As for ``choose``, that is the file that defines them or a header whose functions they reach. Raises SourceError for
+    a source that cannot be read or is about none of them.
+    """
+    unit = files.unit(source)
+    if unit is None:
+        raise SourceError("this is no readable CUDA or Python source", where=source, remedy="give the kernel's file")
+    leads = _resolver(profile, unit, resolve)
+    wanted = {each.mangled for each in kernels}
+    named = [kernel for kernel in profile.kernels if kernel.mangled in wanted]
+    homes = _homes(unit, named, [path for path in map(leads, profile.files) if path is not None], files)
+    marks = Marks(profile, files)
+    found: list[Changeable] = []
+    for each in kernels:
+        home = homes.get(each.mangled)
+        if home is not None and (reached := reach(home.unit, home.function, each, marks, source=unit).changeable):
+            found.append(Changeable(each, tuple(function.shown_name for function in reached)))
+    if not found:
+        names = ", ".join(sorted({each.base_name for each in kernels})) or "none"
+        raise SourceError(
+            "none of the report's kernels is defined in this file, or uses a function from it",
+            where=source,
+            remedy=f"give the file that defines one of: {names}, or a header with device functions of theirs",
+        )
+    return tuple(found)
+
+
+@dataclass(frozen=True)
 class _Home:
     """Where a kernel is defined."""
 

@@ -1,4 +1,8 @@
-"""The project's own headers that a source file includes with quotes, found beside it and in given folders."""
+"""The project's own headers that a source file includes with quotes, found beside it and in given folders.
+
+As the compiler does, this also follows an include out of the folders: only names are taken from what it finds. What a
+prompt may show is ``prompt_files``' business, and ends at the workspace.
+"""
 
 from __future__ import annotations
 

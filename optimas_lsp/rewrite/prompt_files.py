@@ -72,10 +72,3 @@ class Files:
                 if found is not None:
                     yield found
                     break
-
-    def all_included(self, unit: Unit) -> tuple[Unit, ...]:
-        """Those files and what they include in turn, each once; ``unit`` itself is left out."""
-        found = [unit]
-        for each in found:
-            found += [new for new in self.included(each) if new not in found]
-        return tuple(found[1:])
