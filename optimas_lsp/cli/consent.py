@@ -35,7 +35,7 @@ def list_(
         return
     if not grants:
         output_file.emit("nothing was accepted\n", None)
-    output_file.emit("".join(map(_row, grants)), None)
+    output_file.emit(output_file.readable("".join(map(_row, grants))), None)
 
 
 @app.command("revoke")
@@ -70,7 +70,7 @@ def asker(*, accept: bool) -> Ask | None:
 
 
 def _on_terminal(folder: Path, actions: Sequence[Action]) -> bool:
-    typer.echo(f"For the folder {folder}, optimas would", err=True)
+    typer.echo(output_file.readable(f"For the folder {folder}, optimas would"), err=True)
     for action in actions:
-        typer.echo(f"- {action.sentence()}", err=True)
+        typer.echo(output_file.readable(f"- {action.sentence()}"), err=True)
     return typer.confirm("Accept this for the folder from now on? (optimas consent revoke takes it back)", err=True)

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
 from optimas_lsp.cli import output as output_file
-from optimas_lsp.cli.options import Allowed, Format, Output, ProposalFile, TextOrJson
+from optimas_lsp.cli.options import Allowed, Format, OneKernel, Output, ProposalFile, TextOrJson
 from optimas_lsp.errors import ConfigError, OptimasError, SourceError
 
 if TYPE_CHECKING:
     from optimas_lsp.cli.rewriting import Program
     from optimas_lsp.rewrite.guard.model import Allowance, Verdict
-    from optimas_lsp.rewrite.prompt_files import Files, Unit
     from optimas_lsp.rewrite.proposal import Proposal
 
 REFUSED = 1
@@ -26,7 +24,10 @@ class ProposalError(OptimasError):
 
 
 def guard(
-    original: Annotated[Path, typer.Argument(metavar="ORIGINAL", help="The CUDA or Triton source that is rewritten.")],
+    original: Annotated[
+        Path,
+        typer.Argument(metavar="ORIGINAL", help="The file that is rewritten: a kernel's, or a header it uses."),
+    ],
     *,
     proposal: ProposalFile,
     profile: Annotated[
@@ -35,9 +36,7 @@ def guard(
             "--profile", metavar="REPORT", help="The report whose evidence is cited and whose kernels may change."
         ),
     ] = None,
-    kernel: Annotated[
-        str, typer.Option("--kernel", metavar="REGEX", help="Only the kernel of the report that this means.")
-    ] = "",
+    kernel: OneKernel = "",
     function: Annotated[
         list[str] | None,
         typer.Option("--function", metavar="NAME", help="A function that may change; may be repeated."),
@@ -55,7 +54,9 @@ def guard(
     if output is not None:
         output_file.check(output, [original, proposal, *([profile] if profile else [])])
     verdict = judge(original, proposal, profile=profile, kernel=kernel, function=function, allow=allow)[2]
-    shown = verdict.model_dump_json(indent=2) + "\n" if format_ is Format.json else as_text(verdict)
+    shown = output_file.readable(as_text(verdict))
+    if format_ is Format.json:
+        shown = verdict.model_dump_json(indent=2) + "\n"
     output_file.emit(shown, output)
     if not verdict.accepted:
         raise typer.Exit(REFUSED)
@@ -89,8 +90,8 @@ def judge(
     evidence: frozenset[str] | None = None
     allowed: list[str] | None = function
     if profile is not None:
-        evidence, measured = _measured(profile, kernel, program, files, unit)
-        allowed = measured if function is None else function
+        about = program.about(profile, kernel)
+        evidence, allowed = about.evidence, about.functions if function is None else function
     settings = program.settings
     verdict = examine(
         unit.syntax.text,
@@ -148,36 +149,3 @@ def _allowances(chosen: list[str]) -> list[Allowance]:
                 f"--allow {each}: there is no such permission", remedy=f"choose of: {', '.join(ALLOWANCES)}"
             )
     return cast("list[Allowance]", chosen)
-
-
-def _measured(
-    report: Path, pattern: str, program: Program, files: Files, unit: Unit
-) -> tuple[frozenset[str], list[str]]:
-    """The ids of the evidence in the report, and the functions of the file that its kernels reach.
-
-    With a pattern: of the one kernel that it means, as a prompt for it names them.
-    """
-    from optimas_lsp.rewrite.prompt_marks import Marks
-    from optimas_lsp.rewrite.prompt_reach import reach
-
-    if pattern:
-        subject = program.subject(report, pattern)
-        profile, kernels = subject.profile, (subject.kernel,)
-    else:
-        reading = replace(program.reader, keep_all=True).read(report)
-        profile, kernels = reading.profile, reading.analysis.kernels
-    marks = Marks(profile, files)
-    ids = {evidence.id for kernel in kernels for evidence in kernel.evidence}
-    functions: list[str] = []
-    for kernel in kernels:
-        found = unit.syntax.kernel(kernel.name, kernel.mangled)
-        if found is not None:
-            functions += [each.shown_name for each in reach(unit, found, kernel, marks).changeable]
-    if not functions:
-        names = ", ".join(sorted({each.base_name for each in kernels})) or "none"
-        raise SourceError(
-            "none of the report's kernels is defined in this file",
-            where=unit.path,
-            remedy=f"give the file that defines one of: {names}",
-        )
-    return frozenset(ids), functions

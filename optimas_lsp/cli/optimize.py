@@ -150,7 +150,9 @@ def optimize(
             say(note.text)
         if outcome.status == "manual-review":
             outcome = keep_case(outcome, keep or state_folder() / "cases")
-    text = outcome.model_dump_json(by_alias=True, indent=2) + "\n" if format_ is Format.json else as_text(outcome)
+    text = output_file.readable(as_text(outcome))
+    if format_ is Format.json:
+        text = outcome.model_dump_json(by_alias=True, indent=2) + "\n"
     output_file.emit(text, output)
     if html is not None:
         from optimas_lsp.report.html import outcome_page

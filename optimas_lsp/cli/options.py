@@ -42,6 +42,9 @@ Report = Annotated[
 KernelPattern = Annotated[
     str, typer.Option("--kernel", metavar="REGEX", help="Which kernel; without it the costliest in SOURCE.")
 ]
+OneKernel = Annotated[
+    str, typer.Option("--kernel", metavar="REGEX", help="Only the kernel of the report that this means.")
+]
 EvidenceList = Annotated[
     str, typer.Option("--evidence", metavar="LIST", help="Sources of evidence: pc, rl, ia, with commas, or all.")
 ]

@@ -47,6 +47,14 @@ def emit(text: str, output: Path | None) -> None:
     sys.stdout.write(text.encode(encoding, "replace").decode(encoding))
 
 
+def readable(text: str) -> str:
+    """Text for a person, in which a terminal obeys nothing, whoever wrote it: a model, a source, a compiler."""
+    return "".join(
+        char if char.isprintable() or char in "\n\t" else "\N{REPLACEMENT CHARACTER}"
+        for char in text.replace("\r\n", "\n")
+    )
+
+
 def _same(left: Path, right: Path) -> bool:
     try:
         return left.samefile(right)

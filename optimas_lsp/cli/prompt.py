@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated
 
 import typer
@@ -44,4 +45,4 @@ def prompt(
         allow=settings.allow,
     )
     text = found.text if format_ is Format.text else found.model_dump_json(by_alias=True, indent=2) + "\n"
-    output_file.emit(text, output)
+    output_file.emit(output_file.readable(text) if output is None and sys.stdout.isatty() else text, output)

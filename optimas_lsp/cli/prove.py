@@ -17,7 +17,7 @@ from optimas_lsp.cli.options import (
     Accept,
     Allowed,
     Format,
-    KernelPattern,
+    OneKernel,
     Output,
     ProofPlace,
     ProposalFile,
@@ -38,8 +38,7 @@ from optimas_lsp.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from optimas_lsp.cli.rewriting import Program as Reading
-    from optimas_lsp.profile.model import Profile
+    from optimas_lsp.cli.rewriting import About
     from optimas_lsp.prove.executors.outcome import Executor, Outcome
     from optimas_lsp.prove.target import Target
     from optimas_lsp.rewrite.proposal import Proposal
@@ -52,7 +51,7 @@ def prove(
     *,
     proposal: ProposalFile,
     profile: Report,
-    kernel: KernelPattern = "",
+    kernel: OneKernel = "",
     allow: Allowed = None,
     executor: ProofPlace = None,
     inputs: Annotated[
@@ -103,8 +102,9 @@ def prove(
         records=records,
     )
     program, proposed, verdict = judge(source, proposal, profile=profile, kernel=kernel, allow=allow)
-    measured, kernels, ceiling = _kernels(program, profile, kernel, proposed)
-    found = find_target(Wanted.of(program.folder, program.source, measured))
+    about = program.about(profile, kernel)
+    kernels, ceiling = _kernels(about, proposed)
+    found = find_target(Wanted.of(program.folder, about.changeable[0].home, about.profile))
     target = _restricted(found.target, inputs)
     place = make_executor(settings, program.folder)
     action = proof_action(target, place, found.sentences)
@@ -139,7 +139,7 @@ def prove(
         job=outcome.job,
         diff="" if candidate is None else candidate.diff(name),
     )
-    shown = proof.model_dump_json(indent=2) + "\n" if format_ is Format.json else as_text(proof)
+    shown = proof.model_dump_json(indent=2) + "\n" if format_ is Format.json else output_file.readable(as_text(proof))
     output_file.emit(shown, output)
     if outcome.verdict != "proven":
         raise typer.Exit(NOT_PROVEN)
@@ -156,38 +156,15 @@ def _restricted(target: Target, name: str) -> Target:
     return target.model_copy(update=only)
 
 
-def _kernels(
-    program: Reading, report: Path, pattern: str, proposal: Proposal
-) -> tuple[Profile, list[str], float | None]:
-    """The profile, mangled names of its kernels that the proposal changes, and the most they may gain, if known."""
-    from dataclasses import replace
-
-    from optimas_lsp.rewrite.prompt_files import Files
-    from optimas_lsp.rewrite.prompt_marks import Marks
-    from optimas_lsp.rewrite.prompt_reach import reach
-
-    if pattern:
-        subject = program.subject(report, pattern)
-        profile, kernels = subject.profile, (subject.kernel,)
-    else:
-        reading = replace(program.reader, keep_all=True).read(report)
-        profile, kernels = reading.profile, reading.analysis.kernels
-    files = Files([program.folder])
-    unit, marks = files.unit(program.source), Marks(profile, files)
+def _kernels(about: About, proposal: Proposal) -> tuple[list[str], float | None]:
+    """Mangled names of the report's kernels that the proposal changes, and the most they may gain, if known."""
     changed = {each.function for each in proposal.functions}
-    names: list[str] = []
-    limits: list[float | None] = []
-    for each in kernels:
-        found = None if unit is None else unit.syntax.kernel(each.name, each.mangled)
-        if unit is None or found is None:
-            continue
-        reached = {function.shown_name for function in reach(unit, found, each, marks).changeable}
-        if changed & reached and each.mangled not in names:
-            names.append(each.mangled)
-            ceiling = each.roofline.ceiling if each.roofline is not None else None
-            limits.append(None if ceiling is None else ceiling.work_speedup)
+    touched = [each.kernel for each in about.changeable if changed.intersection(each.functions)]
+    ceilings = [each.roofline.ceiling if each.roofline is not None else None for each in touched]
+    limits = [None if ceiling is None else ceiling.work_speedup for ceiling in ceilings]
     known = [limit for limit in limits if limit is not None]
-    return profile, names, max(known) if known and len(known) == len(limits) else None
+    names = list(dict.fromkeys(each.mangled for each in touched))
+    return names, max(known) if known and len(known) == len(limits) else None
 
 
 @contextmanager

@@ -79,9 +79,10 @@ def choose(
 
 @dataclass(frozen=True)
 class Changeable:
-    """One kernel of a report, and the functions of a source file that may change for it, by the names it shows."""
+    """One kernel of a report, the file that defines it, and what may change for it in a source file, by its names."""
 
     kernel: KernelAnalysis
+    home: Path
     functions: tuple[str, ...]
 
 
@@ -105,7 +106,7 @@ def changeable(
     for each in kernels:
         home = homes.get(each.mangled)
         if home is not None and (reached := reach(home.unit, home.function, each, marks, source=unit).changeable):
-            found.append(Changeable(each, tuple(function.shown_name for function in reached)))
+            found.append(Changeable(each, home.unit.path, tuple(function.shown_name for function in reached)))
     if not found:
         names = ", ".join(sorted({each.base_name for each in kernels})) or "none"
         raise SourceError(

@@ -64,8 +64,12 @@ _SERVICE = re.compile(
     r"(?:currently )?(?:overloaded|not found|unavailable)|(?:invalid|incorrect) api key|unauthorized|forbidden\b)",
     re.IGNORECASE,
 )
+_OBJECT = re.compile(r"\{(?=\s*[\"}/])")
 _NOISE = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\n]*|/\*.*?\*/|,(?=(?:\s|//[^\n]*|/\*.*?\*/)*[}\]])', re.DOTALL)
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _EXCERPT = 400
+_MOST_OPEN = 4
+"""How many brackets that the text never closes are tried: each costs a walk to its end."""
 
 
 def no_proposal(kind: Kind, detail: str = "", text: str = "") -> NoProposal:
@@ -84,17 +88,25 @@ def parse_answer(text: str, *, finish_reason: str | None = None) -> Proposal | N
         return no_proposal("refusal", f"the service stopped it ({finish_reason})", text)
     if len(text) > LONGEST_ANSWER:
         return no_proposal("malformed", f"it has {len(text):,} characters, more than is read")
-    text = text.removeprefix("\ufeff")
+    text = sound(text).removeprefix("\ufeff")
     visible = _THINKING.sub("", text)
     if reason in _CUT_OFF:
         return no_proposal("truncated", "", text)
     if not visible.strip():
         return no_proposal("truncated", "it ended while reasoning", text) if text.strip() else no_proposal("empty")
-    objects = list(_objects(visible))
+    try:
+        objects = list(_objects(visible))
+    except TwiceError as error:
+        return no_proposal("malformed", f"it says '{str(error)[:60]}' twice, in different ways", text)
     answers = [each for each in objects if "functions" in each]
     if answers:
         return _only(answers, visible)
     return _without_answer(visible, objects)
+
+
+def sound(text: str) -> str:
+    """``text`` without halves of characters, which JSON can hold and no file, log or request can."""
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _only(answers: list[dict[str, Any]], text: str) -> Proposal | NoProposal:
@@ -104,11 +116,15 @@ def _only(answers: list[dict[str, Any]], text: str) -> Proposal | NoProposal:
     for answer in answers:
         try:
             proposal = Proposal.model_validate(shaped(answer))
+            halved = _SURROGATE.search(json.dumps(answer, ensure_ascii=False)) is not None
         except ValidationError as error:
             problem = problem or _explain(error)
             continue
         except RecursionError:
             problem = problem or "it is nested too deeply"
+            continue
+        if halved:
+            problem = problem or "it holds half of a character"
             continue
         if proposal not in found:
             found.append(proposal)
@@ -158,33 +174,50 @@ def _explain(error: ValidationError) -> str:
 
 
 def _objects(text: str) -> Iterator[dict[str, Any]]:
-    """Every outermost JSON object in the text, in order."""
-    decoder = json.JSONDecoder(strict=False)
-    place = text.find("{")
-    tries = 0
-    while place >= 0 and tries < 200:
+    """Every outermost JSON object in the text, in order; raises TwiceError for one that says a thing in two ways."""
+    decoder = json.JSONDecoder(strict=False, object_pairs_hook=_once)
+    tries = unclosed = 0
+    match = _OBJECT.search(text)
+    while match is not None and tries < 200 and unclosed < _MOST_OPEN:
         tries += 1
-        found = _decoded(decoder, text, place)
-        if found is None:
-            place = text.find("{", place + 1)
-        else:
-            yield found[0]
-            place = text.find("{", found[1])
+        found, end = _decoded(decoder, text, match.start())
+        unclosed += end is None
+        if found is not None:
+            yield found
+        match = _OBJECT.search(text, match.start() + 1 if found is None or end is None else end)
 
 
-def _decoded(decoder: json.JSONDecoder, text: str, place: int) -> tuple[dict[str, Any], int] | None:
+class TwiceError(ValueError):
+    """A JSON object has a key twice, with different values: readers do not agree which counts."""
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in found and found[name] != value:
+            raise TwiceError(name)
+        found[name] = value
+    return found
+
+
+def _decoded(decoder: json.JSONDecoder, text: str, place: int) -> tuple[dict[str, Any] | None, int | None]:
+    """The object that begins at ``place``, or None, and where it ends; None: the text ends first."""
     try:
         return cast("tuple[dict[str, Any], int]", decoder.raw_decode(text, place))
-    except RecursionError:
-        return None
+    except (RecursionError, TwiceError) as error:
+        if isinstance(error, TwiceError):
+            raise
+        return None, place + 1
     except ValueError:
         end = _closing(text, place)
-    if end is None or not re.match(r"\{\s*(?:[\"}/])", text[place:end]):
-        return None
+    if end is None:
+        return None, None
     try:
         return cast("dict[str, Any]", decoder.decode(_NOISE.sub(_tidy, text[place:end]))), end
+    except TwiceError:
+        raise
     except (ValueError, RecursionError):
-        return None
+        return None, end
 
 
 def _tidy(match: re.Match[str]) -> str:

@@ -82,9 +82,11 @@ def _lines(value: object) -> object:
     if isinstance(value, str):
         match = _RANGE.match(value)
         return _lines([int(part) for part in match.groups() if part]) if match else value
+    if isinstance(value, bool):
+        return str(value)
     if isinstance(value, int):
         return (value, value)
-    numbers: list[Any] = _listed(value)
+    numbers: list[Any] = [str(each) if isinstance(each, bool) else each for each in _listed(value)]
     if numbers and all(isinstance(each, int) for each in numbers):
         return (min(numbers), max(numbers))
     return numbers

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from optimas_lsp.rewrite import parse
 from optimas_lsp.rewrite.parse import NoProposal, parse_answer
 from optimas_lsp.rewrite.proposal import Proposal
 
@@ -162,3 +163,49 @@ def test_no_text_makes_it_fail(text: str) -> None:
 @given(st.integers(0, len(PLAIN)), st.sampled_from(list('{}[]",:\\\n`/*')))
 def test_no_damage_makes_it_fail(place: int, char: str) -> None:
     parse_answer(PLAIN[:place] + char + PLAIN[place:])
+
+
+def test_a_key_given_twice_is_no_guess() -> None:
+    for answer in (
+        '{"functions": [{"function": "a", "text": "one"}], "functions": [{"function": "a", "text": "two"}]}',
+        '{"functions": [{"function": "a", "text": "one", "text": "two",}]}',
+    ):
+        found = parse_answer(answer)
+        assert isinstance(found, NoProposal)
+        assert "twice, in different ways" in found.sentence
+    same = '{"functions": [{"function": "a", "text": "one", "text": "one"}]}'
+    assert isinstance(parse_answer(same), Proposal)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{" * 500_000,
+        '{"' * 100_000,
+        '{"a":"' * 60_000,
+        '{"a":' * 300 + "/*" * 100_000,
+        '{"functions":' + "[" * 100_000,
+        '{"functions": [], "x": ' + "[" * 900 + "]" * 900 + "}",
+        ("{" + " " * 1000) * 400,
+    ],
+)
+def test_no_text_is_walked_again_and_again(text: str) -> None:
+    places: list[int] = []
+
+    def closing(whole: str, place: int) -> int | None:
+        places.append(place)
+        return walk(whole, place)
+
+    walk = parse._closing  # pyright: ignore[reportPrivateUsage]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(parse, "_closing", closing)
+        parse.parse_answer(text)
+    assert len(places) <= parse._MOST_OPEN + 1  # pyright: ignore[reportPrivateUsage] - each is a walk to the end
+
+
+@pytest.mark.parametrize("wrong", ["true", "[true, false]", "[1, Infinity]", "[1.5, 2]", "[1, " + "9" * 5000 + "]"])
+def test_lines_that_are_no_lines_are_no_proposal(wrong: str) -> None:
+    rest = '"function": "a", "evidence": ["PC-1"], "transformation": "t", "reason": "r"'
+    change = f'{{"original_lines": {wrong}, {rest}}}'
+    found = parse_answer(f'{{"functions": [{{"function": "a", "text": "x"}}], "changes": [{change}]}}')
+    assert isinstance(found, NoProposal)

@@ -14,13 +14,16 @@ from optimas_lsp.rewrite.backends.keys import Key, find_key, remedy
 from optimas_lsp.rewrite.backends.model import BackendError, Call, Destination, Reply, Request, Usage
 from optimas_lsp.rewrite.backends.prices import priced
 from optimas_lsp.rewrite.backends.wire import Wire, address_of
-from optimas_lsp.rewrite.parse import Kind, NoProposal, no_proposal, parse_answer
+from optimas_lsp.rewrite.parse import Kind, NoProposal, no_proposal, parse_answer, sound
 
 PASSING = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529})
 """Statuses after which the same request may succeed."""
 
-_NOT_THE_PROTOCOL = (ValueError, TypeError, AttributeError, LookupError, RecursionError)
+_NOT_THE_PROTOCOL = (ValueError, TypeError, AttributeError, LookupError, RecursionError, ArithmeticError)
 """What SDKs raise, and reading their objects, when a server's answer has another shape than the protocol's."""
+
+MOST_TOKENS = 1_000_000_000
+"""A count above this is none."""
 
 TIMED_OUT_AGAIN = 1
 """How often a request that timed out is sent again: each may cost as much as an answer."""
@@ -108,7 +111,7 @@ class Service(ABC):
             self.wire.seen.clear()
             try:
                 async with asyncio.timeout(self.settings.timeout_seconds):
-                    answered = await self.call(request)
+                    answered = self._sound(await self.call(request))
             except TimeoutError:
                 failure = no_proposal("time-out", f"{self.settings.timeout_seconds:g} s")
                 passing = sum(call.result == "time-out" for call in calls) < TIMED_OUT_AGAIN
@@ -153,6 +156,8 @@ class Service(ABC):
     def _failure(self, error: CallError) -> tuple[NoProposal, bool]:
         seen = self.wire.seen
         words = " ".join(self._scrubbed(error.words).split())[:300]
+        if seen.unfit:
+            return no_proposal("api-error", f"{self.wire.address.url}: {seen.unfit}"), False
         if seen.status is None:
             return no_proposal("api-error", f"{self.wire.address.url}: {words}"), error.passing is not False
         if 300 <= seen.status < 400:
@@ -181,8 +186,24 @@ class Service(ABC):
             seconds=time.monotonic() - started,
         )
 
+    def _sound(self, answered: Answered) -> Answered:
+        """The answer as text that can be kept: whole characters, no key, no count that cannot be one.
+
+        SDKs do not check what a server sends. Raises TypeError for what is no text.
+        """
+        texts = (answered.text, answered.finish_reason, answered.refused, answered.model)
+        if any(not isinstance(each, str) for each in texts):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError("something else stands where text belongs")
+        text, reason, refused, model = map(self._scrubbed, texts)
+        counts = {
+            name: count if count is not None and 0 <= count <= MOST_TOKENS else None
+            for name in ("input_tokens", "output_tokens", "reasoning_tokens")
+            for count in [getattr(answered.usage, name)]
+        }
+        return Answered(text, reason[:100], answered.usage.model_copy(update=counts), refused, model[:200])
+
     def _scrubbed(self, text: str) -> str:
-        return text if self.wire.key is None else self.wire.key.scrubbed(text)
+        return sound(text) if self.wire.key is None else self.wire.key.scrubbed(sound(text))
 
 
 def missing(package: str, error: ImportError) -> BackendError:

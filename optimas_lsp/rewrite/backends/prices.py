@@ -50,7 +50,7 @@ def priced(usage: Usage, destination: Destination | None, settings: Rewrite) -> 
     row = find(destination.model)
     if row is None:
         return usage.model_copy(update={"price": "not known: set rewrite.priceInput and rewrite.priceOutput"})
-    return _at(usage, row.input, row.output, f"list price of {row.model}, noted {table()[0]}")
+    return _at(usage, row.input, row.output, f"list price of {row.model} as of {table()[0]}, not checked since")
 
 
 def _at(usage: Usage, price_input: float, price_output: float, words: str) -> Usage:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import email.utils
 import ipaddress
+import math
 import time
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -20,6 +22,9 @@ if TYPE_CHECKING:
     import httpx
 
 CONNECT_SECONDS = 15.0
+
+LARGEST_ANSWER = 16 * 1024 * 1024
+"""Bytes of a response; what sends more is no answer, and is not read to its end."""
 
 _HEADERS = frozenset(
     {"host", "accept", "accept-encoding", "connection", "content-type", "content-length", "transfer-encoding"}
@@ -34,10 +39,12 @@ class Seen:
     status: int | None = None
     retry_after_s: float | None = None
     location: str = ""
+    unfit: str = ""
+    """Why the body was not read, if it was not."""
 
     def clear(self) -> None:
         """Before a new request."""
-        self.status, self.retry_after_s, self.location = None, None, ""
+        self.status, self.retry_after_s, self.location, self.unfit = None, None, "", ""
 
 
 @dataclass(frozen=True)
@@ -85,14 +92,43 @@ class Wire:
         for name in list(request.headers):
             if name.lower() not in _HEADERS:
                 del request.headers[name]
+        # What comes compressed can be a thousand times larger than what was counted on its way.
+        request.headers["accept-encoding"] = "identity"
         if self.key is not None:
             request.headers[self.header] = self.prefix + self.key.reveal()
         self.seen.clear()
 
     async def _received(self, response: httpx.Response) -> None:
+        import httpx
+
         self.seen.status = response.status_code
         self.seen.retry_after_s = _retry_after(response.headers)
         self.seen.location = response.headers.get("location", "")
+        if response.headers.get("content-encoding", "identity").strip().lower() not in {"", "identity"}:
+            self.seen.unfit = "it answers compressed, although it was asked not to"
+            raise httpx.DecodingError(self.seen.unfit, request=response.request)
+        if isinstance(response.stream, httpx.AsyncByteStream):
+            response.stream = _bounded(response.stream, self.seen)
+
+
+def _bounded(stream: httpx.AsyncByteStream, seen: Seen) -> httpx.AsyncByteStream:
+    """``stream`` that ends with an error where it is larger than any answer."""
+    import httpx
+
+    class Bounded(httpx.AsyncByteStream):
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            size = 0
+            async for part in stream:
+                size += len(part)
+                if size > LARGEST_ANSWER:
+                    seen.unfit = f"it sends more than {LARGEST_ANSWER:,} bytes"
+                    raise httpx.DecodingError(seen.unfit)
+                yield part
+
+        async def aclose(self) -> None:
+            await stream.aclose()
+
+    return Bounded()
 
 
 def address_of(url: str) -> Address:
@@ -129,9 +165,18 @@ def _retry_after(headers: httpx.Headers) -> float | None:
         if not text:
             continue
         try:
-            return max(0.0, float(text) * scale)
+            wish = float(text) * scale
         except ValueError:
-            when = email.utils.parsedate_tz(text)
-            if when is not None:
-                return max(0.0, email.utils.mktime_tz(when) - time.time())
+            wish = _seconds_until(text)
+        if wish is not None and not math.isnan(wish):
+            return max(0.0, wish)
     return None
+
+
+def _seconds_until(date: str) -> float | None:
+    """From now to a date as HTTP writes it; None where it is none."""
+    try:
+        when = email.utils.parsedate_tz(date)
+        return None if when is None else email.utils.mktime_tz(when) - time.time()
+    except (ValueError, OverflowError, TypeError):
+        return None

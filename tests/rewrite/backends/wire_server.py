@@ -14,13 +14,17 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Answer:
-    """One response; ``hang``: nothing is sent until the client leaves, ``cut``: the connection ends half-way."""
+    """One response; ``hang``: nothing is sent until the client leaves, ``cut``: the connection ends half-way.
+
+    ``endless``: the body goes on until the client leaves. A body of bytes is sent as it is.
+    """
 
     body: Any = ""
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
     hang: bool = False
     cut: bool = False
+    endless: bool = False
 
 
 @dataclass
@@ -76,8 +80,11 @@ class Server:
             self.left.set()
             handler.close_connection = True
             return
-        body = answer.body if isinstance(answer.body, str) else json.dumps(answer.body)
-        data = body.encode()
+        if answer.endless:
+            self._send_for_ever(handler, answer)
+            return
+        body = answer.body if isinstance(answer.body, str | bytes) else json.dumps(answer.body)
+        data = body.encode() if isinstance(body, str) else body
         handler.send_response(answer.status)
         for name, value in {"Content-Type": "application/json", **answer.headers}.items():
             handler.send_header(name, value)
@@ -87,6 +94,19 @@ class Server:
         if answer.cut:
             handler.connection.shutdown(socket.SHUT_RDWR)
             handler.close_connection = True
+
+    def _send_for_ever(self, handler: BaseHTTPRequestHandler, answer: Answer) -> None:
+        handler.send_response(answer.status)
+        handler.send_header("Content-Type", "application/json")
+        handler.send_header("Transfer-Encoding", "chunked")
+        handler.end_headers()
+        part = b"{" + b" " * 65_535
+        try:
+            while True:
+                handler.wfile.write(b"%x\r\n%s\r\n" % (len(part), part))
+        except OSError:
+            self.left.set()
+        handler.close_connection = True
 
     def start(self) -> None:
         self._thread.start()

@@ -18,6 +18,7 @@ from optimas_lsp.rewrite.proposal import Proposal
 
 ROOT = Path(__file__).parents[3]
 SAMPLE = ROOT / "samples" / "accuracy" / "accuracy.cu"
+HEADER = SAMPLE.with_name("rank.cuh")
 REPORT = ROOT / "samples" / "accuracy" / "profile.ncu-rep"
 HONEST = {each.id: each for each in entries("honest")}
 GOOD = HONEST["accuracy: several loads in flight"]
@@ -39,6 +40,23 @@ def changed(**fields: object) -> str:
     data = json.loads(GOOD.proposal.model_dump_json())
     data["changes"][0] |= fields
     return json.dumps(data)
+
+
+def in_header(cited: str) -> str:
+    """A proposal for the header's one function."""
+    text = HEADER.read_text("utf-8")
+    function = text[text.index("__host__") :].replace(
+        "    if (score > right_score) return true;\n    return score == right_score && column < right_column;\n",
+        "    return score > right_score | (score == right_score & column < right_column);\n",
+    )
+    change = {
+        "function": "outranks",
+        "original_lines": [8, 9],
+        "evidence": [cited],
+        "transformation": "branch-free",
+        "reason": "the branch diverges",
+    }
+    return json.dumps({"functions": [{"function": "outranks", "text": function}], "changes": [change]})
 
 
 def test_an_accepted_proposal_is_status_0_and_every_rule_is_listed(tmp_path: Path) -> None:
@@ -76,6 +94,23 @@ def test_with_a_profile_only_what_its_kernels_reach_may_change(tmp_path: Path) -
     status, out, _ = run(tmp_path, reached, *options, source=sample)
     assert status == 1
     assert "allowed-function" in out
+
+
+def test_a_header_can_be_the_file_that_is_rewritten(tmp_path: Path) -> None:
+    for options in ((), ("--profile", str(REPORT)), ("--profile", str(REPORT), "--kernel", "accuracy_kernel")):
+        status, out, err = run(tmp_path, in_header("PC-1"), *options, source=HEADER)
+        assert (status, err) == (0, ""), out
+    status, out, _ = run(tmp_path, in_header("PC-4711"), "--profile", str(REPORT), source=HEADER)
+    assert status == 1
+    assert "invented-citation" in out
+
+
+def test_a_header_of_another_program_is_status_2(tmp_path: Path) -> None:
+    header = ROOT / "samples" / "lookup" / "grid.cuh"
+    status, out, err = run(tmp_path, GOOD, "--profile", str(REPORT), source=header)
+    assert (status, out) == (2, "")
+    assert "or uses a function from it" in err
+    assert "give the file that defines one of: accuracy_kernel" in err
 
 
 def test_functions_and_permissions_can_be_given(tmp_path: Path) -> None:
@@ -135,3 +170,29 @@ def test_a_proposal_without_functions_is_refused_with_its_reason(tmp_path: Path)
     status, out, _ = run(tmp_path, Proposal(functions=()).model_dump_json())
     assert status == 1
     assert "empty: the proposal rewrites nothing" in out
+
+
+def test_what_a_proposal_says_to_the_terminal_is_not_obeyed(tmp_path: Path) -> None:
+    hostile = "\x1b]0;owned\x07\x1b[2J\u202e"
+    text = changed(transformation=hostile, evidence=[]).replace(
+        "int count = 0;", f"int count = system(0); // {hostile}"
+    )
+    status, out, _ = run(tmp_path, text)
+    assert status == 1
+    assert "system" in out
+    assert not set("\x1b\x07\u202e") & set(out)
+    whole = json.loads(run(tmp_path, text, "--format", "json")[1])
+    assert any("\x1b" in line["text"] for rule in whole["rules"] for line in rule["lines"]), "data stays what it was"
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        ('{"functions": [{"function": "a", "text": "x", "text": "y"}]}', "says 'text' twice"),
+        ('{"functions": [{"function": "a", "text": "\\ud800"}]}', "half of a character"),
+    ],
+)
+def test_an_answer_that_readers_take_differently_is_no_proposal(tmp_path: Path, answer: str, words: str) -> None:
+    status, out, err = run(tmp_path, answer)
+    assert (status, out) == (2, "")
+    assert words in err
