@@ -103,7 +103,7 @@ def _scores(
     from optimas_lsp.score.answer import original_of
     from optimas_lsp.score.places import aligned
 
-    original = original_of(rewriting) if source is None else _text(source)
+    original = original_of(rewriting) if source is None else _text(source, rewriting.base_sha256)
     places = None
     if profile is not None and original is not None:
         from optimas_lsp.cli.rewriting import open_report
@@ -125,14 +125,21 @@ def _round(whole: Rewriting, number: int, path: Path) -> Rewriting:
     return whole.rounds[number - 1]
 
 
-def _text(path: Path) -> str:
+def _text(path: Path, sha256: str) -> str:
+    import hashlib
+
     from optimas_lsp.errors import SourceError
     from optimas_lsp.source.text import decode
 
     try:
-        return decode(path.read_bytes()).text
+        data = path.read_bytes()
     except OSError as error:
         raise SourceError(f"cannot be read: {error.strerror}", where=path, remedy="give another --source") from None
+    if sha256 not in {"", hashlib.sha256(data).hexdigest()}:
+        raise SourceError(
+            "this is not the text that the rewrite was made for", where=path, remedy="give the file as it was then"
+        )
+    return decode(data).text
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -9,13 +9,15 @@ from itertools import pairwise
 from pathlib import Path
 
 from optimas_lsp.errors import OptimasError
-from optimas_lsp.rewrite.edits import LineEdit, apply, inverse, plan
+from optimas_lsp.rewrite.edits import EditError, LineEdit, apply, inverse, plan
 from optimas_lsp.rewrite.outcome import Attempt, Rewriting
 from optimas_lsp.rewrite.parse import NoProposal
 from optimas_lsp.rewrite.proposal import Proposal
 from optimas_lsp.source.alignment import match
 from optimas_lsp.source.syntax import Syntax, language_of, parse
 from optimas_lsp.source.text import SourceText, decode
+
+NO_TEXT = "the text that the answer is about is not at hand (optimas score --source FILE gives it)"
 
 
 class ScoreError(OptimasError):
@@ -28,7 +30,10 @@ def original_of(rewriting: Rewriting) -> str | None:
     None where neither is at hand.
     """
     if rewriting.edited is not None:
-        return apply(SourceText.of(rewriting.edited), inverse(rewriting.edits)).text
+        try:
+            return apply(SourceText.of(rewriting.edited), inverse(rewriting.edits)).text
+        except EditError:  # not as it was written
+            return None
     try:
         data = Path(rewriting.source).read_bytes()
     except (OSError, ValueError):
@@ -97,12 +102,13 @@ class Answer:
         """What the answer changes in the original text, or why that cannot be told."""
         if self.no_change:
             return self.no_change
-        if self.rewriting.edits and self.attempt is shown(self.rewriting):
-            return self.rewriting.edits
         syntax, proposal = self.syntax, self.proposal
         if syntax is None or proposal is None:
-            return "the text that the answer is about is not at hand (optimas score --source FILE gives it)"
+            return NO_TEXT
         try:
+            if self.rewriting.edits and self.attempt is shown(self.rewriting):
+                apply(syntax.text, self.rewriting.edits)
+                return self.rewriting.edits
             return plan(syntax.text, proposal, syntax)
         except OptimasError as error:
             return f"the answer cannot be put into the file: {error.sentence()}"

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from optimas_lsp.insight.changes import KernelComparison
 from optimas_lsp.insight.sentences import duration
 from optimas_lsp.rewrite.outcome import Proof, Rewriting
+
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 class _Read(BaseModel):
@@ -18,11 +22,11 @@ class _Read(BaseModel):
 class Ratio(_Read):
     """Medians of both versions in one unit, their ratio and its 95 % bootstrap interval."""
 
-    baseline: float
-    candidate: float
-    speedup: float
-    low: float
-    high: float
+    baseline: Positive
+    candidate: Positive
+    speedup: Positive
+    low: Positive
+    high: Positive
 
 
 class Series(_Read):

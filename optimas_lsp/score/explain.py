@@ -148,7 +148,7 @@ class _Teller:
 
     def _causes(self, cited: Sequence[Evidence]) -> Iterator[str]:
         for each in [one for one in cited if one.source == "pc"][:MOST_FINDINGS]:
-            awaited = ", and ".join(self._cause(cause) for cause in _by_line(each.known_causes))
+            awaited = ", and ".join(self._cause(line) for line in _by_line(each.known_causes))
             if awaited:
                 yield f"{each.id} waits {awaited}."
         for each in [one for one in cited if one.source == "bl"][:MOST_FINDINGS]:
@@ -156,11 +156,15 @@ class _Teller:
             at = self._at(each).removeprefix(" at ") or "an instruction"
             yield f"{each.id}: {share} wait for {at} ({phrase(each.rule)}, {each.confidence or 'unsure'})."
 
-    def _cause(self, cause: Cause) -> str:
-        awaited = what_is_awaited(phrase(cause.opcode), cause.kind, self._of(cause))
-        opcode = cause.opcode.partition(".")[0]
-        named = "" if opcode in awaited.split() else f"{phrase(opcode)}, "
-        return f"{awaited} ({named}{percent(cause.share, 0)} of this wait, {cause.confidence})"
+    def _cause(self, causes: Sequence[Cause]) -> str:
+        """What is awaited on one line, named after the heaviest of its instructions."""
+        first = causes[0]
+        awaited = what_is_awaited(phrase(first.opcode), first.kind, self._of(first))
+        opcode = first.opcode.partition(".")[0]
+        more = " and others" if len(causes) > 1 else ""
+        named = "" if opcode in awaited.split() and not more else f"{phrase(opcode)}{more}, "
+        share = sum(each.share for each in causes)
+        return f"{awaited} ({named}{percent(share, 0)} of this wait, {first.confidence})"
 
     def _measured(self, cited: Sequence[Evidence]) -> Iterator[str]:
         if self.again is None:
@@ -201,15 +205,13 @@ class _Teller:
         return f"{name}:{at.line if spot is None else spot.line}"
 
 
-def _by_line(causes: Sequence[Cause]) -> list[Cause]:
-    """The two heaviest causes; those on one line are one, named after the heaviest."""
-    lines: dict[tuple[str, int], Cause] = {}
+def _by_line(causes: Sequence[Cause]) -> list[list[Cause]]:
+    """The causes of the two heaviest lines, the heaviest first in each."""
+    lines: dict[tuple[str, int], list[Cause]] = {}
     for each in sorted(causes, key=lambda one: -one.share):
-        first = lines.get((each.file, each.line))
-        share = each.share + (first.share if first is not None else 0.0)
-        lines[each.file, each.line] = (first or each).model_copy(update={"share": share})
-    heavy = [each for each in lines.values() if each.share >= LEAST_CAUSE]
-    return sorted(heavy, key=lambda one: -one.share)[:2]
+        lines.setdefault((each.file, each.line), []).append(each)
+    shares = [(sum(each.share for each in one), one) for one in lines.values()]
+    return [one for share, one in sorted(shares, key=lambda item: -item[0]) if share >= LEAST_CAUSE][:2]
 
 
 def _meaning(cited: Sequence[Evidence], told: set[str]) -> Iterator[str]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from optimas_lsp.insight.evidence import Evidence, KernelAnalysis, LineHeat
-from optimas_lsp.score.answer import Answer, has_code, placed
+from optimas_lsp.score.answer import NO_TEXT, Answer, has_code, placed
 from optimas_lsp.score.citations import items
 from optimas_lsp.score.measure import Measure
 from optimas_lsp.score.model import Localisation, Standing
@@ -41,7 +41,7 @@ def localisation(answer: Answer, places: Places) -> Localisation:
     if isinstance(edits, str):
         return unknown(edits)
     if syntax is None:
-        return unknown("the text that the answer is about is not at hand (optimas score --source FILE gives it)")
+        return unknown(NO_TEXT)
     if kernel is None:
         return unknown(NO_ANALYSIS)
     ground = Ground(os.path.realpath(answer.rewriting.source), syntax, places)

@@ -90,7 +90,7 @@ def test_what_was_not_measured_is_said_and_no_zero() -> None:
 
 def test_recorded_results_are_labelled_at_the_top() -> None:
     words = page_of(rewriting(proof=timed(recorded="recorded on NVIDIA H200, 2026-12-01"))).text
-    assert words.index("nothing was run now") < words.index("The change")
+    assert words.index("the program was not run now") < words.index("The change")
 
 
 def test_an_invented_citation_is_pointed_out() -> None:
@@ -107,9 +107,22 @@ def test_an_invented_citation_is_pointed_out() -> None:
         rewriting(analysis=None, prompt=prompt(())).model_copy(update={"analysis": None}),
         rewriting(proof=Proof(state="not-proven", sentence="not proven: no GPU")),
         rewriting(proof=Proof(state="proven", sentence="x", details={"timing": 3, "gates": "y"})),
+        rewriting(edited="something else"),
+        rewriting(proof=proven(timing={"kernel_ns": {**TIMING["timing"]["kernel_ns"], "speedup": 0.0}})),
         rewriting(scores={"schema": "optimas.ear/9"}, compared={"schema": "optimas.compare/9"}),
     ],
-    ids=["refusal", "nothing", "refused", "dry-run", "no-analysis", "not-proven", "foreign-proof", "newer"],
+    ids=[
+        "refusal",
+        "nothing",
+        "refused",
+        "dry-run",
+        "no-analysis",
+        "not-proven",
+        "foreign-proof",
+        "other-text",
+        "no-speed",
+        "newer",
+    ],
 )
 def test_every_end_has_a_page(outcome: Rewriting) -> None:
     assert "What was not checked" in page_of(outcome).text

@@ -61,6 +61,8 @@ def test_the_source_makes_a_refused_answer_measurable(tmp_path: Path) -> None:
     source = tmp_path / "before.cu"
     source.write_text(SOURCE, "utf-8")
     assert "15.1 % (150 of 995 samples" in run(outcome, "--source", source).stdout
+    source.write_text(SOURCE + "// changed since\n", "utf-8")
+    assert "not the text that the rewrite was made for" in run(outcome, "--source", source).output
 
 
 def test_no_proposal_is_not_measurable_and_no_error(tmp_path: Path) -> None:

@@ -74,7 +74,7 @@ def _title(rewriting: Rewriting) -> str:
 def _recorded(details: Measured) -> Markup | None:
     if not details.recorded:
         return None
-    words = f"These results were {details.recorded}: they were looked up, nothing was run now."
+    words = f"These results were {details.recorded}. They were looked up: the program was not run now."
     return el("p", el("strong", "Recorded. "), words, class_="conflict")
 
 
