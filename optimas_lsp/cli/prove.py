@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import sys
-import tempfile
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -172,8 +171,10 @@ def _folder(job: Path | None) -> Generator[Path]:
     if job is not None:
         yield job
         return
-    with tempfile.TemporaryDirectory(prefix="optimas-proof-", ignore_cleanup_errors=True) as folder:
-        yield Path(folder)
+    from optimas_lsp.prove.scratch import scratch
+
+    with scratch("proof") as folder:
+        yield folder
 
 
 def _run(place: Executor, job: Path) -> Outcome:

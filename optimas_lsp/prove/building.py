@@ -15,8 +15,9 @@ from optimas_lsp.profile.model import Profile
 from optimas_lsp.prove.bundle import snapshot
 from optimas_lsp.prove.inference import Inferred, NoTargetError, Wanted, find_target
 from optimas_lsp.prove.runner.process import Finished, Limits, clean_environment, end_descendants, run
+from optimas_lsp.prove.scratch import scratch
 from optimas_lsp.prove.target import REPORTS, parse_target
-from optimas_lsp.rewrite.compile import Command, Compiled, Copy, commands_for, compile_candidate
+from optimas_lsp.rewrite.compile import Command, Compiled, commands_for, compile_candidate
 from optimas_lsp.rewrite.cubins import OUTPUT, cubin_command
 from optimas_lsp.rewrite.guard.compiled import COMPILED_RULES, compiled_rules
 from optimas_lsp.rewrite.guard.model import Allowance, RuleVerdict
@@ -65,13 +66,9 @@ class ScratchBuilder:
         """Where the commands come from."""
         return self.planned[0].source if self.planned else ""
 
-    @property
-    def _copy(self) -> Copy:
-        return functools.partial(snapshot, exclude=self.exclude)
-
     def build(self, files: Mapping[str, bytes]) -> Compiled:
         """Build with ``files`` in their places."""
-        return compile_candidate(self.folder, files, self.planned, run=self._run, copy=self._copy)
+        return self._compiled(files, self.planned)
 
     def compare(self, files: Mapping[str, bytes]) -> tuple[RuleVerdict, ...]:
         """The rules for after compiling; skipped, with the reason, where there is no machine code to look at."""
@@ -92,8 +89,13 @@ class ScratchBuilder:
     def _machine_code(self, files: Mapping[str, bytes]) -> bytes | None:
         self._cubin = None
         commands = (self.machine_code,) if self.machine_code is not None else ()
-        built = compile_candidate(self.folder, files, commands, run=self._run, copy=self._copy)
+        built = self._compiled(files, commands)
         return self._cubin if built.good else None
+
+    def _compiled(self, files: Mapping[str, bytes], commands: Sequence[Command]) -> Compiled:
+        with scratch("build") as place:
+            copy = functools.partial(snapshot, exclude=self.exclude)
+            return compile_candidate(self.folder, files, commands, run=self._run, copy=copy, scratch=place)
 
     def cancel(self) -> None:
         """End what runs now and start nothing more."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import shutil
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,6 +23,7 @@ from optimas_lsp.prove.options import ncu_arguments, short_proof, whole_proof
 from optimas_lsp.prove.report import conclusion
 from optimas_lsp.prove.reprofile import Cited, judged
 from optimas_lsp.prove.runner.tools import gpu
+from optimas_lsp.prove.scratch import scratch
 from optimas_lsp.prove.target import Target
 from optimas_lsp.rewrite.candidate import Candidate
 from optimas_lsp.rewrite.consent import Run
@@ -94,12 +94,12 @@ class Prover:
     async def prove(self, candidate: Candidate, verdict: Verdict) -> Proof:
         """The whole proof's conclusion; a proof that cannot be made is ``not-proven`` with the reason."""
         options = whole_proof(self.settings.prove, self.target, self._again())
-        with tempfile.TemporaryDirectory(prefix="optimas-proof-", ignore_cleanup_errors=True) as job:
+        with scratch("proof") as job:
             try:
-                outcome = await self._outcome(Path(job), candidate, verdict, options)
+                outcome = await self._outcome(job, candidate, verdict, options)
                 cited = Cited.by(candidate.proposal, self.subject.profile, [self.subject.kernel], self._kernels())
-                outcome, compared = await asyncio.to_thread(judged, Path(job), outcome, cited, self.settings)
-                await asyncio.to_thread(self._keep, Path(job), candidate)
+                outcome, compared = await asyncio.to_thread(judged, job, outcome, cited, self.settings)
+                await asyncio.to_thread(self._keep, job, candidate)
             except OptimasError as error:
                 return Proof(state="not-proven", sentence=f"not proven: {error.sentence()}")
         return Proof(
@@ -112,9 +112,9 @@ class Prover:
     async def screen(self, candidate: Candidate, verdict: Verdict, best: float | None) -> Proof:
         """A short proof, to compare candidates by; never ``proven``. ``best``: see ``options.short_proof``."""
         options = short_proof(self.settings.prove, best)
-        with tempfile.TemporaryDirectory(prefix="optimas-proof-", ignore_cleanup_errors=True) as job:
+        with scratch("proof") as job:
             try:
-                outcome = await self._outcome(Path(job), candidate, verdict, options)
+                outcome = await self._outcome(job, candidate, verdict, options)
             except OptimasError as error:
                 return Proof(state="not-proven", sentence=f"not proven: {error.sentence()}")
         timed = outcome.gate("time")

@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import jsonschema
@@ -68,27 +69,59 @@ def test_without_a_gpu_it_says_not_proven_and_why(program: Path) -> None:
     assert out.splitlines()[-1].startswith("not proven: ")
 
 
-def test_an_interruption_ends_the_proof_and_everything_it_started(program: Path) -> None:
-    toml = program / "optimas.toml"
-    started = program.parent / "started"
-    waiting = f'build = [["sh", "-c", "(setsid sleep 331 &); echo x > {started}; exec sleep 331"]]'
+def started(program: Path, sleep: str) -> subprocess.Popen[bytes]:
+    """``optimas prove`` in a process of its own, while its build waits in ``sleep``."""
+    toml, mark = program / "optimas.toml", program.parent / "started"
+    waiting = f'build = [["sh", "-c", "(setsid sleep {sleep} &); echo x > {mark}; exec sleep {sleep}"]]'
     toml.write_text(toml.read_text().replace('build = [["cp", "accuracy.cu", "built"]]', waiting), "utf-8")
     entry = "import sys; from optimas_lsp.cli import main; sys.exit(main())"
     command = [sys.executable, "-c", entry, "prove", str(program / "accuracy.cu")]
     command += ["--proposal", str(program.parent / "proposal.json"), "--profile", str(REPORT), "--accept"]
     process = subprocess.Popen(command, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, stderr=subprocess.PIPE)
-    while not started.exists():
+    while not mark.exists():
         assert process.poll() is None
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(0.05)
+    return process
+
+
+def sleepers(sleep: str) -> list[str]:
+    found: list[str] = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError):
+                found += [entry.name] if f"sleep\0{sleep}".encode() in (entry / "cmdline").read_bytes() else []
+    return found
+
+
+def test_an_interruption_ends_the_proof_and_everything_it_started(program: Path) -> None:
+    process = started(program, "331")
     process.send_signal(signal.SIGTERM)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 130
     assert b"optimas: interrupted" in err
-    for entry_ in Path("/proc").iterdir():
-        if entry_.name.isdigit():
-            with contextlib.suppress(OSError):
-                assert b"sleep\x00331" not in (entry_ / "cmdline").read_bytes()
+    assert sleepers("331") == []
+
+
+def test_killed_outright_it_leaves_nothing_running_and_its_folder_goes_at_the_next_start(
+    program: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = program.parent / "temporary"
+    place.mkdir()
+    monkeypatch.setenv("TMPDIR", str(place))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    toml = (program / "optimas.toml").read_text("utf-8")
+    process = started(program, "335")
+    process.kill()
+    process.communicate(timeout=60)
+    (left,) = place.glob("optimas-scratch-*")
+    tick = threading.Event()
+    while sleepers("335"):
+        tick.wait(0.05)
+    (program / "optimas.toml").write_text(toml, "utf-8")
+    run(program)
+    assert not left.exists()
+    assert list(place.glob("optimas-scratch-*")) == []
 
 
 def test_a_refused_proposal_is_not_even_built(program: Path) -> None:

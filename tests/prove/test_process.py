@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
 
+from optimas_lsp.prove.bundle import write_runner
 from optimas_lsp.prove.runner import process
 from optimas_lsp.prove.runner.process import Limits
 
@@ -26,8 +30,6 @@ print(json.dumps({"status": done.status, "stopped": done.stopped, "sentence": do
 
 
 def _run(folder: Path, command: list[str], **limits: object) -> dict[str, object]:
-    import json
-
     done = subprocess.run(
         [sys.executable, "-c", DRIVER, str(folder), json.dumps(command), json.dumps({"seconds": 20, **limits})],
         capture_output=True,
@@ -105,3 +107,55 @@ def test_the_environment_keeps_what_cuda_needs(tmp_path: Path, monkeypatch: pyte
     assert kept["CUDA_VISIBLE_DEVICES"] == "1"
     assert "NVIDIA_API_KEY" not in kept
     assert Limits().network is False
+
+
+ORDINARY = """
+import errno, json, os, sys, time
+sys.path.insert(0, sys.argv[1])
+from pathlib import Path
+from optimas_runner import process
+process.adopt_orphans()
+forks = '''import errno, os, time
+seen = 0
+for _ in range(40):
+    try:
+        if os.fork() == 0:
+            time.sleep(5)
+            os._exit(0)
+    except OSError as error:
+        seen += error.errno == errno.EAGAIN
+print(seen)
+'''
+here = Path(sys.argv[2])
+limits = process.Limits(seconds=20, processes=10)
+done = process.run([sys.executable, "-c", forks], here, process.clean_environment(here), limits, here / "logs", "it")
+print(json.dumps({"refused": process.read_tail(done.stdout), "stopped": done.stopped,
+                  "left": process.descendants(os.getpid())}))
+"""
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can become somebody else")
+def test_the_kernel_itself_limits_the_processes_of_an_ordinary_user() -> None:
+    python = shutil.which("python3", path="/usr/bin:/usr/local/bin")
+    if python is None:
+        pytest.skip("there is no Python that an ordinary user may run")
+    folder = Path(tempfile.mkdtemp(prefix="optimas-test-"))
+    try:
+        folder.chmod(0o777)
+        write_runner(folder / "runner.pyz")
+        done = subprocess.run(
+            [python, "-c", ORDINARY, str(folder / "runner.pyz"), str(folder)],
+            capture_output=True,
+            check=True,
+            timeout=60,
+            user=65534,
+            group=65534,
+            extra_groups=[],
+            cwd=folder,
+        )
+    finally:
+        shutil.rmtree(folder)
+    found = json.loads(done.stdout)
+    assert int(found["refused"] or 0) > 0 or found["stopped"] == "it started more than 10 processes"
+    assert int(found["refused"] or 30) >= 30
+    assert found["left"] == []

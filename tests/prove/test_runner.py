@@ -272,6 +272,15 @@ def test_output_files_are_compared_and_a_link_is_not_an_output(packed, claimed_g
     assert job.gate("compare")["sentence"] == "input default, run 1: the output file out.bin was not written"
 
 
+def test_where_the_network_cannot_be_taken_away_the_result_says_so(packed, claimed_gpu) -> None:
+    (Path(claimed_gpu["PATH"]) / "unshare").unlink(missing_ok=True)
+    (Path(claimed_gpu["PATH"]) / "nvidia-smi").unlink()
+    job = packed()
+    job.environment = claimed_gpu
+    job.run()
+    assert "network: this system does not let the runner take it away" in job.result["not_checked"]
+
+
 def test_nothing_to_compare_is_not_agreement(packed, claimed_gpu) -> None:
     job = packed(_c(""), _c(""), options=RUNNING)
     job.environment = claimed_gpu

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from optimas_lsp.prove.executors.outcome import Event, ExecutorError, Outcome, Running, read_outcome
 from optimas_lsp.prove.executors.tail import EventTail
+from optimas_lsp.prove.runner.process import PARENT
 from optimas_lsp.prove.runner.record import KEY
 
 POLL_S = 0.1
@@ -33,7 +34,7 @@ class Local:
 
 
 class LocalRun:
-    """One runner process."""
+    """One runner process; it does not outlive this one."""
 
     def __init__(self, python: str, job: Path) -> None:
         self._job = job.absolute()
@@ -43,7 +44,7 @@ class LocalRun:
             try:
                 self._process = subprocess.Popen(
                     [python, str(self._job / "runner.pyz"), str(self._job)],
-                    env={**os.environ, KEY: self._key},
+                    env={**os.environ, KEY: self._key, PARENT: str(os.getpid())},
                     stdin=subprocess.DEVNULL,
                     stdout=log,
                     stderr=log,

@@ -17,6 +17,7 @@ from pathlib import Path
 from optimas_lsp.prove.executors.outcome import Event, ExecutorError, Outcome, Running, read_outcome
 from optimas_lsp.prove.executors.tail import EventTail
 from optimas_lsp.prove.runner.record import KEY
+from optimas_lsp.prove.scratch import QUEUED
 
 POLL_S = 1.0
 _OVER = frozenset(
@@ -77,6 +78,7 @@ class SlurmRun:
         if done.returncode:
             raise ExecutorError(f"sbatch refused: {done.stderr.strip()}", remedy="check partition, account and gpus")
         self.number = done.stdout.strip().split(";")[0]
+        (job / QUEUED).write_text(self.number, "utf-8")
 
     def state(self) -> tuple[str, int | None]:
         """(Slurm's state, exit status when it is over); ('UNKNOWN', None) when Slurm has forgotten the job."""

@@ -1,7 +1,8 @@
 """Run a job on another machine through the system's ssh: its configuration, agents and jump hosts serve here, too.
 
 The job travels as a tar stream into a folder of its own there. The remote shell watches its standard input: when that
-ends, because the job is cancelled or because the connection is lost, it ends the runner, which ends what it started.
+ends, because the job is cancelled or because the connection is lost, it ends the runner, which ends what it started,
+and removes the folder.
 """
 
 from __future__ import annotations
@@ -30,11 +31,12 @@ exec 3<&0
 {python} runner.pyz . </dev/null >runner.log 2>&1 3<&- & runner=$!
 unset OPTIMAS_SEAL
 tail -n +1 -f events.jsonl </dev/null 2>/dev/null 3<&- & follower=$!
-(cat <&3; kill -TERM $runner) >/dev/null 2>&1 & watcher=$!
+(cat <&3; : > left; kill -TERM $runner) >/dev/null 2>&1 & watcher=$!
 wait $runner; status=$?
 kill $watcher 2>/dev/null
 lines=$(wc -l < events.jsonl); sleep 1
 kill $follower 2>/dev/null; wait $follower 2>/dev/null
+if [ -e left ]; then here=$(pwd); cd / && rm -rf "$here"; fi
 echo "exit $status"
 """
 

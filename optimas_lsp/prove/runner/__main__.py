@@ -80,6 +80,7 @@ def main(arguments: list[str]) -> int:
         sys.stderr.write("usage: python3 runner.pyz JOB\n")
         return 2
     key = take_key()
+    process.take_parent()
     process.adopt_orphans()
     try:
         for number in _SIGNALS:

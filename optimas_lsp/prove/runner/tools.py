@@ -81,11 +81,15 @@ def version(name: str) -> str | None:
 
 @contextlib.contextmanager
 def gpu_turn(exclusive: bool, uuid: str) -> Generator[None, None, None]:
-    """Hold this machine's turn on the GPU: timings alone, everything else together. Other proofs wait."""
+    """Hold this machine's turn on the GPU: timings alone, everything else together. Other proofs wait.
+
+    The lock lies where every user's proofs find it, whatever their own folder for temporary files is.
+    """
     if fcntl is None:
         yield
         return
-    path = Path(tempfile.gettempdir(), "optimas-gpu-{}.lock".format(re.sub(r"[^A-Za-z0-9-]", "", uuid or "0")))
+    shared = "/tmp" if Path("/tmp").is_dir() else tempfile.gettempdir()  # noqa: S108  (opened without following links)
+    path = Path(shared, "optimas-gpu-{}.lock".format(re.sub(r"[^A-Za-z0-9-]", "", uuid or "0")))
     with contextlib.ExitStack() as stack:
         flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW
         try:  # another user's file can be locked, too, but must not be opened for creating

@@ -167,6 +167,11 @@ def test_a_lost_connection_ends_everything_there(packed: Any, loopback: Ssh) -> 
             threading.Event().wait(0.05)
 
     _is_cancelled(Lost(), packed(build=SLEEPS).folder)
+    for _ in range(400):
+        if not list(Path(loopback.folder).iterdir()):
+            return
+        threading.Event().wait(0.05)
+    raise AssertionError("the job's folder is still there")
 
 
 @pytest.mark.full
