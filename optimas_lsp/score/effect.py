@@ -44,14 +44,30 @@ class Runs(_Read):
     candidate: Series = Series()
 
 
-class Timing(_Read):
-    """Interleaved runs of the original and the candidate on one input."""
+class InputTiming(_Read):
+    """What was timed on one of several inputs."""
 
     kernel_ns: Ratio | None = None
     program_s: Ratio | None = None
     pairs: int = 0
+
+
+class Timing(InputTiming):
+    """Interleaved runs of the original and the candidate on the input that decides, and on others where there were.
+
+    ``level`` is that of the intervals; ``warnings`` say what disturbed the measurement.
+    """
+
     input: str = ""
     runs: Runs = Runs()
+    level: Positive = 0.95
+    warnings: tuple[str, ...] = ()
+    inputs: dict[str, InputTiming] = Field(default={})
+
+    @property
+    def others(self) -> dict[str, InputTiming]:
+        """The inputs beside the one that decides."""
+        return {name: each for name, each in self.inputs.items() if name != self.input}
 
 
 class Gate(_Read):
@@ -110,29 +126,33 @@ def effect(rewriting: Rewriting, changes: int = 1, again: KernelComparison | Non
     if timing is None or kernel is None:
         return f"Not timed: {proof.sentence}. {_profiled(again)}".rstrip()
     device = f", {found.machine.gpu.name}" if found.machine.gpu is not None and found.machine.gpu.name else ""
-    factor = (
-        f"{kernel.speedup:.3g} times shorter"
-        if kernel.low > 1
-        else f"{1 / kernel.speedup:.3g} times longer"
-        if kernel.high < 1
-        else "the same within the noise"
-    )
     every = f", for all {changes} changes together" if changes > 1 else ""
     where = f"{timing.pairs} pairs of runs on input {timing.input or 'unknown'}{device}"
-    interval = f"95 % interval of the ratio {kernel.low:.4g} to {kernel.high:.4g}, {where}"
+    interval = f"{100 * timing.level:g} % interval of the ratio {kernel.low:.4g} to {kernel.high:.4g}, {where}"
     took = f"The kernel took {duration(kernel.baseline)} before and {duration(kernel.candidate)} after"
-    parts = [f"{took}: {factor} ({interval}){every}."]
+    parts = [f"{took}: {_factor(kernel)} ({interval}){every}."]
+    for name, each in timing.others.items():
+        if each.kernel_ns is not None:
+            other = each.kernel_ns
+            parts.append(f"On input {name}: {_factor(other)} ({other.low:.4g} to {other.high:.4g}).")
     program = timing.program_s
     if program is not None:
         noise = program.low <= 1 <= program.high
         said = "the same within the noise" if noise else f"{program.speedup:.3g} times as fast"
         parts.append(f"The whole program: {said} ({program.low:.3g} to {program.high:.3g}).")
     parts += _ceiling(rewriting, kernel)
+    parts += [f"Beware: {'; '.join(timing.warnings)}."] if timing.warnings else []
     if proof.state != "proven":
         parts.append(f"The outcome is {proof.sentence}.")
     if found.recorded and found.recorded not in " ".join(parts):
         parts.append(f"These figures were {found.recorded}.")
     return " ".join(parts)
+
+
+def _factor(ratio: Ratio) -> str:
+    if ratio.low > 1:
+        return f"{ratio.speedup:.3g} times shorter"
+    return f"{1 / ratio.speedup:.3g} times longer" if ratio.high < 1 else "the same within the noise"
 
 
 def _profiled(again: KernelComparison | None) -> str:

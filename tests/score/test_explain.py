@@ -60,6 +60,17 @@ def test_recorded_figures_say_where_and_when() -> None:
     )
 
 
+def test_other_inputs_and_what_disturbed_the_measurement_are_told() -> None:
+    slower = {"baseline": 1000, "candidate": 1100, "speedup": 0.909, "low": 0.9, "high": 0.92}
+    timing = {**TIMING["timing"], "level": 0.99, "warnings": ["the clock changed"]}
+    timing["inputs"] = {"default": {"kernel_ns": timing["kernel_ns"]}, "large": {"kernel_ns": slower, "pairs": 3}}
+    text = told(rewriting(proof=proven(timing=timing)))
+    assert "99 % interval of the ratio" in text
+    assert "On input large: 1.1 times longer (0.9 to 0.92)." in text
+    assert "On input default:" not in text
+    assert "Beware: the clock changed." in text
+
+
 def test_a_models_own_words_never_pass_for_an_explanation() -> None:
     lie = (
         proposal().changes[0].model_copy(update={"reason": "it is 100 times faster", "transformation": "magic\x1b[31m"})

@@ -187,15 +187,19 @@ def _timing(rewriting: Rewriting, details: Measured) -> Iterator[Markup]:
     yield el("h3", "Time")
     timing = details.timing
     ratios = [] if timing is None else [("kernel", timing.kernel_ns, 1.0), ("whole program", timing.program_s, 1e9)]
+    for name, other in ({} if timing is None else timing.others).items():
+        ratios += [(f"kernel, input {name}", other.kernel_ns, 1.0), (f"program, input {name}", other.program_s, 1e9)]
     rows = [_ratio(what, each, unit) for what, each, unit in ratios if each is not None]
     if timing is None or not rows:
         yield el("p", effect(rewriting, again=_again(rewriting)))
         return
-    heads = ("", "before", "after", "times shorter", "95 % interval")
-    head = el("thead", el("tr", *(el("th", words, scope="col") for words in heads)))
+    heads = ("", "before", "after", "times shorter", f"{100 * timing.level:g} % interval")
+    head = el("thead", el("tr", *(el("th", words, scope="col", class_="number" if words else None) for words in heads)))
     told = f"Medians of {timing.pairs} pairs of runs on input {timing.input or 'unknown'}"
     yield el("div", el("table", el("caption", told), head, el("tbody", *rows), class_="wide"),
              class_="scroll", tabindex=0, role="region", aria_label="Times")  # fmt: skip
+    if timing.warnings:
+        yield el("ul", *(el("li", words) for words in timing.warnings), class_="notes")
     if timing.kernel_ns is not None:
         runs = timing.runs
         drawn = chart(runs.baseline.kernel_ns, runs.candidate.kernel_ns, timing.kernel_ns, "Kernel time")
