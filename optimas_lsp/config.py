@@ -11,7 +11,7 @@ import tomllib
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 from pydantic.alias_generators import to_camel
 
 from optimas_lsp.errors import ConfigError
@@ -103,10 +103,26 @@ class Profiles(Section):
     """Where reports are and how they are read."""
 
     reports: tuple[str, ...] = ("**/*.ncu-rep", "**/*.ncu-repz", "**/*.optimas.json", "**/*.optimas.json.zst")
-    """Glob patterns, relative to the workspace folder, of the reports to open."""
+    """Glob patterns, relative to the workspace folder, of the reports to open; elsewhere a report's whole path."""
 
     exclude: tuple[str, ...] = ("**/.git/**", "**/node_modules/**", "**/.venv/**")
     """Glob patterns of what is never searched for reports."""
+
+    @field_validator("reports")
+    @classmethod
+    def _inside(cls, patterns: tuple[str, ...]) -> tuple[str, ...]:
+        """Refuse patterns that can match nothing: those that lead out of the folder, or search outside of it."""
+        for pattern in patterns:
+            outside = Path(pattern).is_absolute()
+            if not outside and ".." in pattern.replace("\\", "/").split("/"):
+                raise ValueError(
+                    f"'{pattern}' leads out of the folder, where nothing is searched; name the report by its whole path"
+                )
+            if outside and any(char in pattern for char in "*?{"):
+                raise ValueError(
+                    f"'{pattern}' would search outside of the folder; name each report there by its whole path"
+                )
+        return patterns
 
     use: str = ""
     """The one report to show when several concern a file; empty: the newest."""
@@ -168,10 +184,10 @@ class Rewrite(Section):
     """What the guardrails let pass beyond the default."""
 
     price_input: float = Field(default=0.0, ge=0)
-    """Price of a million input tokens (USD); 0: the built-in table's."""
+    """Price of a million input tokens (USD); 0: the built-in table's, which has a date."""
 
     price_output: float = Field(default=0.0, ge=0)
-    """Price of a million output tokens (USD); 0: the built-in table's."""
+    """Price of a million output tokens (USD); 0: the built-in table's, which has a date."""
 
 
 class Guard(Section):
@@ -401,5 +417,5 @@ def _explain(error: ValidationError, where: str) -> ConfigError:
             near = difflib.get_close_matches(key, known_keys(), n=1, cutoff=0.5)
             sentences.append(f"unknown key '{key}'" + (f" (did you mean '{near[0]}'?)" if near else ""))
         else:
-            sentences.append(f"'{key}': {item['msg']} (found {item['input']!r})")
+            sentences.append(f"'{key}': {item['msg'].removeprefix('Value error, ')} (found {item['input']!r})")
     return ConfigError("; ".join(sentences), where=where, remedy="see docs/settings.md for every key and its type")

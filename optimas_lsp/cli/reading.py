@@ -69,7 +69,8 @@ class Reader:
             file = folder / FILE_NAME
             if file.is_file():
                 settings = from_toml(file, base=settings)
-        mapper = PathMapper([folder.absolute() for folder in sources], settings.path_maps) if sources else None
+        folders = [folder.absolute() for folder in sources]
+        mapper = PathMapper(folders, settings.path_maps, remedy="toml") if sources else None
         return cls(settings, mapper, _pattern(kernel), keep_all)
 
     def open(self, report: Path) -> Profile:

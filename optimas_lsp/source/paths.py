@@ -21,13 +21,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from optimas_lsp.config import PathMap
+from optimas_lsp.config import FILE_NAME, PathMap
 from optimas_lsp.profile.model import SourceFile
 from optimas_lsp.source.anchors import Measured
 from optimas_lsp.source.likeness import in_words, proves, similarity
 from optimas_lsp.source.profiled_path import ProfiledPath, parse
 from optimas_lsp.source.workspace import EXCLUDED, FileIndex, Limits
 
+Form = Literal["json", "toml"]
 Rule = Literal["path-map", "exact", "suffix", "exact-outside", "none"]
 
 ABOUT = 0.10
@@ -61,13 +62,16 @@ class PathMapper:
         *,
         exclude: Sequence[str] = EXCLUDED,
         limits: Limits | None = None,
+        remedy: Form = "json",
     ) -> None:
+        """``remedy`` is the form in which a reason says how to map a path: an editor's settings or ``optimas.toml``."""
         self.folders = tuple(Path(os.path.abspath(folder)) for folder in folders)  # noqa: PTH100 (keeps links)
         self._reals = tuple(os.path.realpath(folder) for folder in self.folders)
         self._maps = [(parse(one.from_), one) for one in path_maps]
         self._maps.sort(key=lambda pair: -len(pair[0].parts))
         self._exclude = exclude
         self._limits = limits
+        self._form: Form = remedy
         self._index: FileIndex | None = None
         self._known: dict[tuple[str, int], Match] = {}
         self._lock = threading.Lock()
@@ -200,6 +204,9 @@ class PathMapper:
         home = home.encode("utf-8", "replace").decode().replace("\\", "\\\\")
         here = self._relative(candidates[0].parent) if len(candidates) == 1 else "folder/here"
         remedy = f'To say where it is, set "pathMaps": [{{"from": "{home}", "to": "{here}"}}].'
+        if self._form == "toml":
+            line = f'path_maps = [{{ from = "{home}", to = "{here}" }}]'
+            remedy = f"To say where it is, put this at the top of {FILE_NAME}: {line}"
         return Match(None, "none", " ".join((said + ".", *refusals, remedy)), None, candidates)
 
     def _list(self, paths: Sequence[Path]) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -91,3 +93,21 @@ def test_sources_without_a_report_are_a_sentence() -> None:
     result = RUNNER.invoke(app, ["doctor", "--source", "."])
     assert result.exit_code == 2
     assert "add --report" in result.stderr
+
+
+def test_the_line_it_gives_for_a_file_that_is_not_found_works_in_optimas_toml(tmp_path: Path) -> None:
+    report = tmp_path / "k.optimas.json"
+    report.write_text(profile(kernel([line(1)], [(0, "wait", 900, 700)])).model_dump_json(), "utf-8")
+    sources = tmp_path / "src"
+    sources.mkdir()
+    rows = {each["file"]: each for each in doctor_json("--report", report, "--source", sources)["mapping"]}
+    said = rows[FILES[1].path]["why"]
+    [given] = re.findall(r"put this at the top of optimas\.toml: (path_maps = .*)", said)
+    [rule] = tomllib.loads(given)["path_maps"]
+    there = sources / rule["to"]
+    there.mkdir(parents=True)
+    (there / FILES[1].path.rpartition("/")[2]).write_text("int main() {}\n")
+    (sources / "optimas.toml").write_text(f"{given}\n[lines]\nminimum_share = 0.02\n", "utf-8")
+    rows = {each["file"]: each for each in doctor_json("--report", report, "--source", sources)["mapping"]}
+    assert rows[FILES[1].path]["rule"] == "path-map"
+    assert rows[FILES[1].path]["path"] is not None

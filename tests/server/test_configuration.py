@@ -54,6 +54,9 @@ def test_unknown_keys_are_named_with_their_place_and_left_out(tmp_path: Path, ch
         ("[lines\n", "not valid TOML"),
         (b"# caf\xe9\n", "not UTF-8"),
         ("[[path_maps]]\nfrom = '/a'\n", "pathMaps.0.to"),
+        ("[profiles]\nreports = ['../runs/*.ncu-rep']\n", "'../runs/*.ncu-rep' leads out of the folder"),
+        ("[profiles]\nreports = ['a/../../x.ncu-rep']\n", "leads out of the folder, where nothing is searched"),
+        ("[profiles]\nreports = ['/data/*.ncu-rep']\n", "name each report there by its whole path"),
     ],
 )
 def test_a_wrong_value_is_explained_and_the_last_good_settings_stay(

@@ -14,6 +14,7 @@ from optimas_lsp.profile.model import Frozen
 from optimas_lsp.rewrite.backends.model import Destination, Usage
 
 MILLION = 1_000_000
+UNKNOWN = "set rewrite.priceInput and rewrite.priceOutput"
 
 
 class Price(Frozen):
@@ -40,17 +41,30 @@ def find(model: str) -> Price | None:
 
 
 def priced(usage: Usage, destination: Destination | None, settings: Rewrite) -> Usage:
-    """``usage`` with its cost: the settings' prices, nothing for this machine's own servers, else the table's."""
+    """``usage`` with its cost: the settings' prices, nothing for this machine's own servers, else the table's.
+
+    Where the settings have one of the two prices only, the other is the table's.
+    """
     if usage.input_tokens is None and usage.output_tokens is None:
         return usage
-    if settings.price_input or settings.price_output:
-        return _at(usage, settings.price_input, settings.price_output, "the settings' prices")
-    if destination is None or destination.local:
+    own_input, own_output = settings.price_input, settings.price_output
+    if own_input and own_output:
+        return _at(usage, own_input, own_output, "the settings' prices")
+    away = None if destination is None or destination.local else destination
+    if away is None and not (own_input or own_output):
         return usage.model_copy(update={"cost_usd": 0.0, "price": "this machine"})
-    row = find(destination.model)
+    row = Price(model="this machine", input=0.0, output=0.0) if away is None else find(away.model)
     if row is None:
-        return usage.model_copy(update={"price": "not known: set rewrite.priceInput and rewrite.priceOutput"})
-    return _at(usage, row.input, row.output, f"list price of {row.model} as of {table()[0]}, not checked since")
+        needed = "set both rewrite.priceInput and rewrite.priceOutput" if own_input or own_output else UNKNOWN
+        return usage.model_copy(update={"price": f"not known: {needed}"})
+    listed = (
+        "nothing for this machine" if away is None else f"the built-in list price of {row.model} as of {table()[0]}"
+    )
+    if own_input or own_output:
+        which, other = ("input", "output") if own_input else ("output", "input")
+        words = f"the settings' price of {which} tokens, {listed} for {other}"
+        return _at(usage, own_input or row.input, own_output or row.output, words)
+    return _at(usage, row.input, row.output, f"{listed}; rewrite.priceInput and rewrite.priceOutput replace it")
 
 
 def _at(usage: Usage, price_input: float, price_output: float, words: str) -> Usage:

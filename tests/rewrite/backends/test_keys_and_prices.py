@@ -11,7 +11,7 @@ import pytest
 from dialects import DIALECTS, REQUEST, SECRET, openai_answer
 from wire_server import serving
 
-from optimas_lsp.config import Rewrite
+from optimas_lsp.config import Rewrite, from_toml
 from optimas_lsp.rewrite.backends import prices
 from optimas_lsp.rewrite.backends.keys import Key, find_key, variables
 from optimas_lsp.rewrite.backends.making import make_backend
@@ -134,6 +134,26 @@ def test_the_settings_prices_go_first_and_this_machine_is_free() -> None:
     local = prices.priced(USED, REMOTE.model_copy(update={"local": True}), Rewrite())
     assert local.cost_usd == 0.0
     assert prices.priced(Usage(), REMOTE, Rewrite()) == Usage()
+
+
+def test_one_price_of_the_settings_does_not_make_the_other_nothing() -> None:
+    cost = prices.priced(USED, REMOTE, Rewrite(price_input=2.0))
+    assert cost.cost_usd == pytest.approx(2.0 + 0.2)
+    assert "the settings' price of input tokens" in cost.price
+    assert str(prices.table()[0]) in cost.price
+    unknown = prices.priced(USED, REMOTE.model_copy(update={"model": "llama"}), Rewrite(price_output=2.0))
+    assert unknown.cost_usd is None
+    assert "set both" in unknown.price
+    local = prices.priced(USED, REMOTE.model_copy(update={"local": True}), Rewrite(price_output=5.0))
+    assert local.cost_usd == pytest.approx(0.5)
+
+
+def test_a_price_of_the_table_says_how_to_replace_it(tmp_path: Path) -> None:
+    said = prices.priced(USED, REMOTE, Rewrite()).price
+    assert "rewrite.priceInput and rewrite.priceOutput replace it" in said
+    toml = tmp_path / "optimas.toml"
+    toml.write_text("[rewrite]\nprice_input = 3.0\nprice_output = 4.0\n", "utf-8")
+    assert prices.priced(USED, REMOTE, from_toml(toml).rewrite).cost_usd == pytest.approx(3.4)
 
 
 def test_costs_of_several_answers_add_up() -> None:
