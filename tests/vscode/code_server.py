@@ -123,6 +123,7 @@ def editor(
         "XDG_CONFIG_HOME": str(folder / "config"),
         "XDG_DATA_HOME": str(folder / "share"),
         "XDG_CACHE_HOME": str(folder / "cache"),
+        "XDG_STATE_HOME": str(folder / "state"),
     }
     program = str(cache / "node_modules" / ".bin" / "code-server")
     trust = [] if restricted else ["--disable-workspace-trust"]

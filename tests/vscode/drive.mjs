@@ -1,6 +1,7 @@
 // Drives a real VS Code in a headless Chromium. Reads one task as JSON on standard input, writes what it saw as JSON.
 // Every wait is for something visible, never for a time. A failure leaves failure.png among the screenshots.
 // A key press can be lost while the window is still being put together, so what can be pressed again is (`persist`).
+import { copyFile, readFile, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { basename, join, resolve } from "node:path";
 import { text } from "node:stream/consumers";
@@ -42,15 +43,24 @@ class Window {
     }
   }
 
-  /** Presses `key` for the quick input, writes `words` into it and waits for `row`, if any, to be the chosen one. */
+  /** Presses `key` for the quick input, writes `words` into it and moves to the row that says just `row`, if any. */
   async ask(key, words, row, timeout) {
     await this.page.keyboard.press(key);
     const input = this.page.locator(".quick-input-widget:visible input.input");
     await input.waitFor({ timeout });
     await input.fill(words);
-    if (row !== undefined) {
-      await this.page.locator(".quick-input-list .monaco-list-row.focused", { hasText: row }).waitFor({ timeout });
+    if (row === undefined) {
+      return;
     }
+    // A row's label may be followed by its key and by where it is.
+    const says = (list) => `${list}[aria-label="${row}"], ${list}[aria-label^="${row}, "], ${list}[aria-label^="${row} "]`;
+    const rows = ".quick-input-list .monaco-list-row";
+    const chosen = this.page.locator(says(`${rows}.focused`));
+    await this.page.locator(says(rows)).first().waitFor({ timeout });
+    for (let down = 0; down < 12 && (await chosen.count()) === 0; down++) {
+      await this.page.keyboard.press("ArrowDown");
+    }
+    await chosen.first().waitFor({ timeout });
   }
 
   async open(folder) {
@@ -59,28 +69,25 @@ class Window {
     await this.page.locator(".monaco-workbench .part.statusbar").waitFor();
   }
 
-  /** Runs a command by the title the command palette shows. */
-  async command(title) {
+  /** Runs a command by the title the command palette shows; one that `asks` goes on in the same place. */
+  async command(title, asks = false) {
     await this.persist((timeout) => this.ask("F1", `>${title}`, title, timeout));
     await this.page.keyboard.press("Enter");
-    await this.page.locator(".quick-input-widget").waitFor({ state: "hidden" });
+    if (!asks) {
+      await this.page.locator(".quick-input-widget").waitFor({ state: "hidden" });
+    }
   }
 
-  /** Chooses a colour theme by the words of its row. */
-  async theme(name) {
-    const chosen = this.page.locator(".quick-input-list .monaco-list-row.focused", { hasText: name });
-    await this.persist(async (timeout) => {
-      await this.page.keyboard.press("Control+K");
-      await this.page.keyboard.press("Control+T");
-      const input = this.page.locator(".quick-input-widget:visible input.input");
-      await input.waitFor({ timeout });
-      await input.fill(name);
-      await this.page.locator(".quick-input-list .monaco-list-row", { hasText: name }).waitFor({ timeout });
-      for (let row = 0; row < 5 && (await chosen.count()) === 0; row++) {
-        await this.page.keyboard.press("ArrowDown"); // the first row leads to a market place
-      }
-      await chosen.waitFor({ timeout });
-    });
+  /** Answers what a command asks in the quick input: the one row that says `words`. */
+  async choose(words) {
+    const rows = ".quick-input-list .monaco-list-row";
+    await this.page.locator(rows, { hasText: words }).first().waitFor();
+    await this.page.locator(".quick-input-widget:visible input.input").fill(words);
+    const chosen = this.page.locator(`${rows}.focused`, { hasText: words });
+    for (let down = 0; down < 5 && (await chosen.count()) === 0; down++) {
+      await this.page.keyboard.press("ArrowDown"); // a first row may lead elsewhere
+    }
+    await chosen.waitFor();
     await this.page.keyboard.press("Enter");
     await this.page.locator(".quick-input-widget").waitFor({ state: "hidden" });
   }
@@ -194,6 +201,84 @@ class Window {
     return (await rows.allInnerTexts()).map((row) => row.replace(/\s+/g, " ").trim());
   }
 
+  /** The text of a file once `holds` of it: the editor saves by itself. */
+  async saved(path, holds, patience = PATIENCE) {
+    const end = Date.now() + patience;
+    for (;;) {
+      const text = await readFile(resolve(task.workspace, path), "utf8");
+      if (holds(text)) {
+        return text;
+      }
+      if (Date.now() > end) {
+        throw new Error(`${path} never became what was waited for; it is:\n${text}`);
+      }
+      await this.page.evaluate(() => new Promise((drawn) => requestAnimationFrame(drawn)));
+    }
+  }
+
+  /** Undoes, as often as it takes, until the file is `text` again. */
+  async undoTo(path, text) {
+    await this.openFile(path);
+    return await this.persist(async () => {
+      await this.page.keyboard.press("Control+Z");
+      return await this.saved(path, (now) => now === text, ONE_TRY / 5);
+    });
+  }
+
+  /** Waits for a notification and answers its words. */
+  async toast(pattern) {
+    const found = this.page.locator(".notification-toast", { hasText: pattern }).first();
+    await found.waitFor();
+    return { words: (await found.innerText()).replace(/\s+/g, " ").trim(), button: (name) => found.locator(".monaco-button", { hasText: name }) };
+  }
+
+  /** Clears all notifications. */
+  async clear() {
+    await this.command("Notifications: Clear All Notifications");
+    await this.page.locator(".notification-toast").first().waitFor({ state: "detached" });
+  }
+
+  /** Rows of the list of rewrites, once one of them says `pattern`. */
+  async rewrites(pattern) {
+    await this.page.locator('.pane:has([aria-label^="Rewrites"]) .monaco-list-row', { hasText: pattern }).first().waitFor();
+    const rows = await this.page.locator('.pane:has([aria-label^="Rewrites"]) .monaco-list-row').allInnerTexts();
+    return rows.map((row) => row.replace(/\s+/g, " ").trim());
+  }
+
+  /** The titles that the light bulb offers at the cursor. */
+  async actions() {
+    const rows = this.page.locator(".action-widget .monaco-list-row.action");
+    await this.persist(async (timeout) => {
+      await this.page.keyboard.press("Control+.");
+      await rows.first().waitFor({ timeout });
+    });
+    return (await rows.allInnerTexts()).map((row) => row.trim());
+  }
+
+  /** Answers the question that is asked in a dialog, and gives its words. */
+  async answer(button) {
+    const dialog = this.page.locator(".monaco-dialog-box");
+    await dialog.waitFor();
+    const words = await dialog.innerText();
+    await this.shot("consent");
+    await dialog.locator(".monaco-button", { hasText: button }).click();
+    await dialog.waitFor({ state: "detached" });
+    return words;
+  }
+
+  /** A window on a file with its findings, the cursor on `line`, and the lists of Optimas beside it. */
+  async start(file, line) {
+    await this.open(task.workspace);
+    await this.openFile(file);
+    await this.waitForStatus(/hot/);
+    await this.page.locator('.activitybar [aria-label^="Optimas"]').first().click();
+    await this.tree();
+    await this.page.mouse.move(600, 3); // away from what shows a tooltip
+    await this.openFile(file);
+    await this.goToLine(line);
+    await this.squiggle();
+  }
+
   /** The document of the webview that is in front, once it holds `text`. */
   async webview(text) {
     const inner = this.page.frameLocator("iframe.webview.ready").frameLocator("#active-frame");
@@ -209,6 +294,12 @@ class Window {
 const HEAT_COUNT_IS = (wanted) => {
   const marks = [...document.querySelectorAll(".monaco-editor .glyph-margin-widgets div, .monaco-editor .cgmr")];
   return marks.filter((mark) => /heat\d\.svg/.test(getComputedStyle(mark).backgroundImage)).length === wanted;
+};
+
+const ROW_COUNT_IS = ({ line, wanted }) => {
+  const pane = [...document.querySelectorAll(".pane")].find((each) => each.querySelector('[aria-label^="Hotspots"]'));
+  const rows = [...(pane?.querySelectorAll(".monaco-list-row") ?? [])];
+  return rows.filter((row) => row.textContent.replaceAll("\u00a0", " ").includes(`line ${line} `)).length === wanted;
 };
 
 const scenarios = {
@@ -294,7 +385,8 @@ const scenarios = {
     const seen = { themes: {} };
     await window.page.locator(".codelens-decoration a", { hasText: "HTML report" }).first().click();
     for (const theme of themes) {
-      await window.theme(theme);
+      await window.command("Preferences: Color Theme", true);
+      await window.choose(theme);
       await window.page.locator(`.monaco-workbench${/Contrast/.test(theme) ? ".hc-black" : /Light/.test(theme) ? ".vs" : ".vs-dark"}`).waitFor();
       const page = await window.webview(/samples/);
       const light = /Light/.test(theme) ? "light" : "dark";
@@ -401,6 +493,134 @@ const scenarios = {
       tree,
       restricted: await window.page.locator('.statusbar-item[id="status.workspaceTrust"]').count(),
     };
+  },
+
+  /** From the finding to the proven edit, and back: actions, question, offer, outcome, preview, apply, undo. */
+  async optimize(window, { file, line, asks, mark }) {
+    const seen = {};
+    const before = await readFile(resolve(task.workspace, file), "utf8");
+    await window.start(file, line);
+    await window.heatSoon(true);
+    const heat = await window.heatCount();
+    seen.actions = await window.actions();
+    await window.shot("actions");
+    await window.page.keyboard.press("Escape");
+
+    await window.command("Optimas: Optimise This Kernel");
+    if (asks) {
+      seen.question = await window.answer("Accept for this folder");
+    }
+    const offer = await window.toast(/proven|nothing|failed/i);
+    seen.offer = offer.words;
+    seen.ready = await window.rewrites(/ready/);
+    await window.shot("offer");
+    await offer.button("Show Outcome").click();
+    const page = await window.webview(/./);
+    seen.outcome = await page.locator("body").innerText();
+    await window.shot("outcome");
+    await window.command("View: Close Editor");
+
+    await window.command("Optimas: Preview a Rewrite");
+    await window.page.locator(".monaco-diff-editor .line-insert").first().waitFor({ state: "attached" });
+    await window.page.locator(".monaco-diff-editor", { hasText: mark }).first().waitFor();
+    await window.shot("preview");
+    seen.untouched = (await readFile(resolve(task.workspace, file), "utf8")) === before;
+    await window.command("View: Close Editor");
+
+    await window.command("Optimas: Apply a Rewrite");
+    seen.applied = await window.saved(file, (text) => text !== before);
+    seen.said = (await window.toast(/is rewritten/)).words;
+    seen.after = await window.rewrites(/applied/);
+    await window.shot("applied");
+    await window.clear();
+    seen.undone = await window.undoTo(file, before);
+    seen.again = await window.rewrites(/ready/);
+    await window.page.waitForFunction(HEAT_COUNT_IS, heat);
+    await window.page.locator('.pane:has([aria-label^="Hotspots"])', { hasNotText: "Sources changed" }).waitFor();
+    await window.shot("undone");
+    return seen;
+  },
+
+  /** A job that builds until it is let go, and what happens to the kernel meanwhile. */
+  async meanwhile(window, { file, line, gate, asks, end }) {
+    const seen = {};
+    const before = await readFile(resolve(task.workspace, file), "utf8");
+    await window.start(file, line);
+    await window.command("Optimas: Optimise This Kernel");
+    if (asks) {
+      await window.answer("Accept for this folder");
+    }
+    seen.running = await window.rewrites(/compile/);
+    await window.page.locator("#optimas-lsp\\.optimas\\.optimas\\.jobs", { hasText: /compile/ }).waitFor();
+    await window.shot("running");
+    if (end === "cancel") {
+      await (await window.toast(/Optimise/)).button("Cancel").click();
+      seen.rows = await window.rewrites(/cancelled/);
+      await window.shot("cancelled");
+      return seen;
+    }
+    await window.openFile(file);
+    await window.goToLine(line);
+    await window.page.keyboard.press("End");
+    await window.page.keyboard.type(" // edited");
+    seen.told = (await window.toast(/was edited while/)).words;
+    await writeFile(gate, "");
+    seen.rows = await window.rewrites(/does not fit/);
+    seen.text = await window.saved(file, (text) => text.includes("// edited"));
+    await window.shot("stale");
+    seen.restored = await window.undoTo(file, before);
+    return seen;
+  },
+
+  /** What can be read about a kernel and a finding, and a finding that is known. */
+  async reading(window, { file, line, known }) {
+    const seen = {};
+    await window.start(file, line);
+    for (const [name, title, words] of [
+      ["explain", "Optimas: Explain", /./],
+      ["prompt", "Optimas: Show the Prompt", /adjacent_kernel/],
+    ]) {
+      await window.command(title);
+      const page = await window.webview(words);
+      seen[name] = await page.locator("body").innerText();
+      await window.shot(name);
+      await window.command("View: Close All Editors");
+      await window.openFile(file);
+      await window.goToLine(line);
+    }
+    await window.goToLine(known);
+    const row = window.page.locator('.pane:has([aria-label^="Hotspots"]) .monaco-list-row', { hasText: `line ${known} ` });
+    seen.rows = await row.count();
+    await window.command("Optimas: Mark This Finding as Known");
+    await window.page.waitForFunction(ROW_COUNT_IS, { line: known, wanted: seen.rows - 1 });
+    await window.shot("known");
+    await window.command("Optimas: Show the Known Findings of This File Again");
+    await window.page.waitForFunction(ROW_COUNT_IS, { line: known, wanted: seen.rows });
+    return seen;
+  },
+
+  /** A backend that cannot be reached: what is said, and that nothing hangs. */
+  async failing(window, { file, line }) {
+    await window.start(file, line);
+    await window.command("Optimas: Optimise This Kernel");
+    const question = await window.answer("Accept for this folder");
+    const { words } = await window.toast(/cannot|could not|refused|failed|reach/i);
+    await window.shot("failing");
+    return { question, words, rows: await window.rewrites(/failed|nothing to apply/) };
+  },
+
+  /** A report that comes into the folder while a file is open. */
+  async late(window, { file, line, report, name }) {
+    await window.open(task.workspace);
+    await window.openFile(file);
+    const before = await window.waitForStatus(/no profile/);
+    await copyFile(report, join(task.workspace, name));
+    const status = await window.waitForStatus(/hot/);
+    await window.goToLine(line);
+    await window.squiggle();
+    await window.heatSoon(true);
+    await window.shot("late");
+    return { before, status };
   },
 
   /** What VS Code itself says the extension's activation took: loading its code and calling it. */

@@ -25,8 +25,9 @@ def _contributes() -> dict[str, Any]:
 
 
 def _registered_by_the_client() -> set[str]:
-    source = (CLIENT / "src" / "extension.ts").read_text("utf-8")
-    return {f"optimas.client.{name}" for name in re.findall(r'register\("(\w+)"', source)}
+    own = re.findall(r'register\("(\w+)"', (CLIENT / "src" / "extension.ts").read_text("utf-8"))
+    acting = (CLIENT / "src" / "acts.ts").read_text("utf-8").split("\n  return {\n", 1)[1].split("\n  };\n", 1)[0]
+    return {f"optimas.client.{name}" for name in (*own, *re.findall(r"^    (\w+): ", acting, re.MULTILINE))}
 
 
 def test_every_declared_command_is_either_the_clients_or_the_servers() -> None:
@@ -42,8 +43,27 @@ def test_every_declared_command_is_either_the_clients_or_the_servers() -> None:
 def test_commands_in_menus_are_declared() -> None:
     contributes = _contributes()
     declared = {entry["command"] for entry in contributes["commands"]}
-    used = {entry["command"] for menu in contributes["menus"].values() for entry in menu}
-    assert used <= declared
+    entries = [entry for menu in contributes["menus"].values() for entry in menu]
+    assert {entry["command"] for entry in entries if "command" in entry} <= declared
+    assert {entry["submenu"] for entry in entries if "submenu" in entry} <= {
+        each["id"] for each in contributes["submenus"]
+    }
+
+
+def test_whatever_a_row_offers_can_be_reached_by_keyboard() -> None:
+    menus = _contributes()["menus"]
+    rows = menus["view/item/context"]
+    listed = {entry["command"] for entry in rows if not entry["group"].startswith("inline")}
+    assert {entry["command"] for entry in rows} == listed, "an icon in a row is no place for a keyboard; its menu is"
+    hidden = {entry["command"] for entry in menus["commandPalette"] if entry["when"] == "false"}
+    assert listed & hidden == {"optimas.client.showReport"}, "“Choose the Report to Show…” does the same"
+
+
+def test_what_runs_sends_or_changes_something_is_offered_in_trusted_folders_only() -> None:
+    enabled = {entry["command"]: entry.get("enablement", "") for entry in _contributes()["commands"]}
+    acting = ("optimizeKernel", "optimizeFinding", "tryTransformation", "profileKernel", "applyOutcome")
+    for name in acting:
+        assert "isWorkspaceTrusted" in enabled[f"optimas.client.{name}"], name
 
 
 def test_commands_of_the_server_are_offered_only_while_it_runs() -> None:

@@ -204,9 +204,9 @@ def test_an_untrusted_folder_shows_its_profile_and_chooses_no_python(folder: Pat
     assert not (tmp_path / "sprung").exists()
 
 
-def test_the_walkthrough_has_its_four_steps(running: Editor, folder: Path, tmp_path: Path) -> None:
+def test_the_walkthrough_has_its_five_steps(running: Editor, folder: Path, tmp_path: Path) -> None:
     seen = running.drive("walkthrough", folder, tmp_path / "shots")
-    assert len(seen["steps"]) == 4
+    assert len(seen["steps"]) == 5
 
 
 def test_the_pictures_of_the_manual_can_be_taken_again(running: Editor, folder: Path, tmp_path: Path) -> None:

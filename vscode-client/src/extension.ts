@@ -1,8 +1,11 @@
 // Entry point: puts the parts together and returns at once; the server starts behind it.
 import * as vscode from "vscode";
+import { acts } from "./acts";
 import { Heat } from "./heat";
 import { HotspotsTree, reveal } from "./hotspots";
 import { choosePython, install } from "./install";
+import { JobsStatus, JobsTree } from "./jobs";
+import { Outcomes } from "./outcome";
 import { Pages } from "./pages";
 import type { Place } from "./protocol";
 import { findInterpreter, onInterpreterChange } from "./python";
@@ -19,6 +22,9 @@ export function activate(context: vscode.ExtensionContext): void {
   const heat = new Heat(context);
   const pages = new Pages();
   const running = new Session(context, output, pages);
+  const jobs = new JobsTree();
+  const jobsStatus = new JobsStatus();
+  const outcomes = new Outcomes((command, ...args) => running.execute(command, ...args), pages);
   session = running;
 
   context.subscriptions.push(
@@ -27,6 +33,9 @@ export function activate(context: vscode.ExtensionContext): void {
     tree.view,
     heat,
     pages,
+    jobs.view,
+    jobsStatus,
+    outcomes,
     running,
     running.onPhase((phase) => {
       status.enter(phase, running.reason);
@@ -37,6 +46,14 @@ export function activate(context: vscode.ExtensionContext): void {
       heat.show(hotspots);
       void vscode.commands.executeCommand("setContext", "optimas.profiled", hotspots.reports.length > 0);
     }),
+    running.onJobs((list) => {
+      jobs.show(list);
+      jobsStatus.show(list);
+      outcomes.follow(list);
+    }),
+    ...Object.entries(acts(running, jobs, outcomes)).map(([name, run]) =>
+      vscode.commands.registerCommand(`optimas.client.${name}`, run),
+    ),
     vscode.workspace.onDidChangeConfiguration((change) => {
       if (change.affectsConfiguration("optimas.python")) {
         void running.restart();

@@ -2,8 +2,10 @@
 import * as vscode from "vscode";
 import type { LanguageClient, LanguageClientOptions, Middleware, ServerOptions } from "vscode-languageclient/node";
 import { offerFix } from "./install";
+import { JOBS_CHANGED, type Job, type Jobs } from "./jobs";
 import type { Pages } from "./pages";
 import { progress } from "./progress";
+import { question } from "./question";
 import { HOTSPOTS_CHANGED, HOTSPOTS_COMMAND, EMPTY, type Hotspots } from "./protocol";
 import { environment, examine, explain, findInterpreter, type Verdict } from "./python";
 import { chosenSettings } from "./settings";
@@ -36,7 +38,11 @@ export class Session implements vscode.Disposable {
   private queue: Promise<void> = Promise.resolve();
   private timer: NodeJS.Timeout | undefined;
 
+  private readonly lists = new vscode.EventEmitter<readonly Job[]>();
+
   readonly onPhase = this.phases.event;
+  /** The rewrites that were asked for, newest first, whenever something about them changed. */
+  readonly onJobs = this.lists.event;
   readonly onHotspots = this.changes.event;
   phase: Phase = "stopped";
   /** Why the server is not running, in words; empty while it is. */
@@ -78,6 +84,10 @@ export class Session implements vscode.Disposable {
     client.onNotification(HOTSPOTS_CHANGED, () => {
       this.refreshSoon();
     });
+    client.onNotification(JOBS_CHANGED, (answer: Jobs) => {
+      this.lists.fire(answer.jobs);
+    });
+    client.onRequest("window/showMessageRequest", question);
     client.onDidChangeState((change) => {
       if (client !== this.client) {
         return;
@@ -85,9 +95,13 @@ export class Session implements vscode.Disposable {
       if (change.newState === State.Running) {
         this.enter("running");
         this.refreshSoon();
+        void this.execute("optimas.jobs").then((answer) => {
+          this.lists.fire((answer as Jobs | null)?.jobs ?? []);
+        }, () => undefined); // a server that knows no jobs
       } else if (change.newState === State.Stopped) {
         this.enter("stopped");
         this.changes.fire(EMPTY);
+        this.lists.fire([]);
       }
     });
     this.client = client;
@@ -99,7 +113,7 @@ export class Session implements vscode.Disposable {
     return {
       documentSelector: LANGUAGES.map((language) => ({ scheme: "file", language })),
       outputChannel: this.output,
-      initializationOptions: { trusted: vscode.workspace.isTrusted, hotspots: true },
+      initializationOptions: { trusted: vscode.workspace.isTrusted, hotspots: true, jobs: true, announce: false },
       markdown: { isTrusted: false, supportHtml: false },
       progressOnInitialization: true,
       middleware: {
@@ -193,5 +207,6 @@ export class Session implements vscode.Disposable {
   dispose(): void {
     this.phases.dispose();
     this.changes.dispose();
+    this.lists.dispose();
   }
 }

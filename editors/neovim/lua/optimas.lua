@@ -1,10 +1,14 @@
 --- Optimas in Neovim: starts the server, lists hotspots in the quickfix list, shows heat in the sign column.
 ---
+--- :Optimas asks for rewrites and deals with them (optimas/jobs.lua).
+---
 ---   require('optimas').setup()                      -- needs `optimas-lsp` on PATH
 ---   require('optimas').setup({ cmd = { '/path/to/venv/bin/optimas-lsp' }, heat = false })
 ---
 --- Works on Neovim 0.11 (vim.lsp.config) and, with less (no inlay hints), down to 0.7.
 local M = {}
+
+local jobs = require('optimas.jobs')
 
 local HOTSPOTS = 'optimas.hotspots'
 local GROUP = 'optimas_heat'
@@ -53,20 +57,27 @@ local function request(client, method, params, handler)
   return client.request(method, params, handler)
 end
 
----Asks the server what is hot and calls `with` with the answer (schema optimas.hotspots/1); says why when it cannot.
-local function ask(with)
+---Runs a command of the server and calls `with`, if any, with the answer; says why when it cannot.
+local function execute(command, arguments, with)
   local client = clients()[1]
   if not client then
     vim.notify('Optimas is not running: open a CUDA or Triton file first', vim.log.levels.WARN)
     return
   end
-  request(client, 'workspace/executeCommand', { command = HOTSPOTS, arguments = {} }, function(problem, answer)
+  request(client, 'workspace/executeCommand', { command = command, arguments = arguments }, function(problem, answer)
     if problem then
       vim.notify('Optimas: ' .. (problem.message or vim.inspect(problem)), vim.log.levels.ERROR)
-    elseif answer and answer ~= vim.NIL then
+    elseif with and answer and answer ~= vim.NIL then
       with(answer)
     end
   end)
+end
+
+jobs.execute = execute
+
+---Asks what is hot and calls `with` with the answer (schema optimas.hotspots/1).
+local function ask(with)
+  execute(HOTSPOTS, {}, with)
 end
 
 local function value(something)
@@ -184,6 +195,126 @@ function M.toggle_heat()
   paint_all()
 end
 
+---The kernel whose definition begins at or above the cursor in this file, and the costliest finding on its line.
+local function pointed(answer)
+  local uri, row = vim.uri_from_bufnr(0), vim.api.nvim_win_get_cursor(0)[1] - 1
+  local kernel, finding, above, share
+  for _, report in ipairs(answer.reports) do
+    for _, each in ipairs(report.shown and report.kernels or {}) do
+      local place = value(each.place)
+      if place and vim.uri_from_fname(vim.uri_to_fname(place.uri)) == uri and place.line <= row and place.line >= (above or 0) then
+        kernel, above = each, place.line
+      end
+      for _, one in ipairs(each.findings) do
+        local at = value(one.place)
+        if at and at.line == row and vim.uri_from_fname(vim.uri_to_fname(at.uri)) == uri and one.share >= (share or 0) then
+          finding, share = { kernel = each, id = one.id }, one.share
+        end
+      end
+    end
+  end
+  return uri, kernel, finding
+end
+
+---Runs a command of the server on the kernel around the cursor; `more` are arguments after its name.
+local function on_kernel(command, ...)
+  local more = { ... }
+  ask(function(answer)
+    local uri, kernel = pointed(answer)
+    if not kernel then
+      vim.notify('Optimas: there is no profiled kernel at or above the cursor', vim.log.levels.WARN)
+      return
+    end
+    execute(command, vim.list_extend({ uri, kernel.mangled }, more))
+  end)
+end
+
+---Runs a command of the server on the finding of the cursor's line.
+local function on_finding(command)
+  ask(function(answer)
+    local uri, _, finding = pointed(answer)
+    if not finding then
+      vim.notify('Optimas: there is no finding on this line', vim.log.levels.WARN)
+      return
+    end
+    execute(command, { uri, finding.id })
+  end)
+end
+
+---Runs a command on the finding of the cursor's line, or else on the kernel around it.
+local function on_anything(command, arguments)
+  ask(function(answer)
+    local uri, kernel, finding = pointed(answer)
+    if not (kernel or finding) then
+      vim.notify('Optimas: there is no finding and no profiled kernel here', vim.log.levels.WARN)
+      return
+    end
+    execute(command, arguments(uri, (finding or { kernel = kernel }).kernel.mangled, finding and finding.id or nil))
+  end)
+end
+
+---What follows :Optimas, and what it does.
+M.commands = {
+  hotspots = M.hotspots,
+  heat = M.toggle_heat,
+  optimise = function()
+    on_kernel('optimas.optimizeKernel')
+  end,
+  ['optimise-hotspot'] = function()
+    on_finding('optimas.optimizeFinding')
+  end,
+  try = function(transformation)
+    on_kernel('optimas.tryTransformation', transformation)
+  end,
+  explain = function()
+    on_anything('optimas.explain', function(uri, mangled, id)
+      return { uri, id or mangled }
+    end)
+  end,
+  prompt = function()
+    on_anything('optimas.showPrompt', function(uri, mangled, id)
+      return { uri, mangled, id }
+    end)
+  end,
+  profile = function()
+    on_kernel('optimas.profileKernel')
+  end,
+  compare = function()
+    execute('optimas.compareWithPrevious', { vim.uri_from_bufnr(0) })
+  end,
+  known = function()
+    on_finding('optimas.markKnown')
+  end,
+  unknown = function()
+    execute('optimas.unmarkKnown', { vim.uri_from_bufnr(0) })
+  end,
+  jobs = jobs.show,
+  preview = jobs.preview,
+  outcome = jobs.outcome,
+  apply = jobs.apply,
+  cancel = jobs.cancel,
+  forget = jobs.forget,
+}
+
+local function names(start)
+  local found = vim.tbl_filter(function(name)
+    return vim.startswith(name, start)
+  end, vim.tbl_keys(M.commands))
+  table.sort(found)
+  return found
+end
+
+local function run(call)
+  local name = call.fargs[1]
+  local act = M.commands[name]
+  if not act then
+    vim.notify(string.format("Optimas: there is no ':Optimas %s'; there are: %s", name, table.concat(names(''), ', ')),
+      vim.log.levels.ERROR)
+    return
+  end
+  act(call.fargs[2])
+end
+
 local function on_attach(client, bufnr)
   if M.options.inlay_hints and vim.lsp.inlay_hint then
     vim.lsp.inlay_hint.enable(true, { bufnr = bufnr })
@@ -221,15 +352,21 @@ local function configuration()
     cmd = M.options.cmd,
     filetypes = M.options.filetypes,
     settings = { optimas = next(M.options.settings) and M.options.settings or vim.empty_dict() },
-    init_options = { hotspots = true },
+    init_options = { hotspots = true, jobs = true, announce = false },
     on_attach = on_attach,
     handlers = {
       ['optimas/hotspotsChanged'] = function()
         M.refresh()
       end,
+      ['optimas/jobsChanged'] = function(_, answer)
+        jobs.follow(answer)
+      end,
     },
   }
 end
+
+---What runs and how far it is, for a status line; empty when nothing does.
+M.status = jobs.status
 
 -- Neovim before 0.11: one client a root, attached by hand.
 local started = {}
@@ -263,6 +400,13 @@ function M.setup(options)
   end
   vim.api.nvim_create_user_command('OptimasHotspots', M.hotspots, { desc = 'Optimas findings in the quickfix list' })
   vim.api.nvim_create_user_command('OptimasHeat', M.toggle_heat, { desc = 'Switch heat in the sign column' })
+  vim.api.nvim_create_user_command('Optimas', run, {
+    nargs = '+',
+    complete = function(start, line)
+      return #vim.split(line, '%s+') <= 2 and names(start) or {}
+    end,
+    desc = 'Optimas: rewrites, explanations and profiles at the cursor',
+  })
   if vim.lsp.config and vim.lsp.enable then
     local config = configuration()
     config.root_dir = function(bufnr, on_dir)
