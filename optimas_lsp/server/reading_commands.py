@@ -54,7 +54,7 @@ class ReadingCommands:
         done = await own_process.run(["-P", "-m", "optimas_lsp.server.prompt_text"], order.request)
         if done.status != 0:
             raise JobError(f"the prompt cannot be written: {done.complaint}", remedy="reload the reports")
-        return await self._show(done.output.decode("utf-8", "replace"))
+        return await self._show(done.output.decode("utf-8", "replace"), ".txt")  # word for word, not as Markdown
 
     async def profile_kernel(self, arguments: list[Any]) -> dict[str, Any] | str:
         """Profile a kernel after consent, or show the commands: a file's URI and a mangled name."""
@@ -116,9 +116,9 @@ class ReadingCommands:
         session.show_all_again()
         return {"known": len(session.snapshot.known_in(about.index))}
 
-    async def _show(self, text: str) -> str:
+    async def _show(self, text: str, suffix: str = ".md") -> str:
         """Show a text as a document where the client can, else say where it is; the text is the answer."""
-        path = await self._session.background.run(rule_pages.text_file, text)
+        path = await self._session.background.run(rule_pages.text_file, text, suffix)
         if path is None or not await self._session.editor.open(path):
             self._session.editor.tell(f"The text is at {path}." if path is not None else text)
         return text

@@ -296,12 +296,6 @@ const HEAT_COUNT_IS = (wanted) => {
   return marks.filter((mark) => /heat\d\.svg/.test(getComputedStyle(mark).backgroundImage)).length === wanted;
 };
 
-const ROW_COUNT_IS = ({ line, wanted }) => {
-  const pane = [...document.querySelectorAll(".pane")].find((each) => each.querySelector('[aria-label^="Hotspots"]'));
-  const rows = [...(pane?.querySelectorAll(".monaco-list-row") ?? [])];
-  return rows.filter((row) => row.textContent.replaceAll("\u00a0", " ").includes(`line ${line} `)).length === wanted;
-};
-
 const scenarios = {
   /** A folder with a profile: what shows on a file of a kernel, and on the line that costs most, wherever that is. */
   async profile(window, { file, line, top }) {
@@ -576,26 +570,27 @@ const scenarios = {
   async reading(window, { file, line, known }) {
     const seen = {};
     await window.start(file, line);
-    for (const [name, title, words] of [
-      ["explain", "Optimas: Explain", /./],
-      ["prompt", "Optimas: Show the Prompt", /adjacent_kernel/],
-    ]) {
-      await window.command(title);
-      const page = await window.webview(words);
-      seen[name] = await page.locator("body").innerText();
-      await window.shot(name);
-      await window.command("View: Close All Editors");
-      await window.openFile(file);
-      await window.goToLine(line);
-    }
+    await window.command("Optimas: Explain");
+    seen.explain = await (await window.webview(/memory/)).locator("body").innerText();
+    await window.shot("explain");
+    await window.command("View: Close All Editors");
+    await window.openFile(file);
+    await window.goToLine(line);
+    await window.command("Optimas: Show the Prompt");
+    await window.page.locator('.tab.active[data-resource-name$=".txt"]').waitFor();
+    await window.page.locator(".monaco-editor .view-line", { hasText: /You.rewrite/ }).first().waitFor();
+    seen.prompt = (await window.lines()).join("\n");
+    await window.shot("prompt");
+    await window.command("View: Close All Editors");
+
+    await window.openFile(file);
     await window.goToLine(known);
-    const row = window.page.locator('.pane:has([aria-label^="Hotspots"]) .monaco-list-row', { hasText: `line ${known} ` });
-    seen.rows = await row.count();
+    const row = window.page.locator('.pane:has([aria-label^="Hotspots"]) .monaco-list-row', { hasText: new RegExp(`line ${known}\\s.*known ·`) });
     await window.command("Optimas: Mark This Finding as Known");
-    await window.page.waitForFunction(ROW_COUNT_IS, { line: known, wanted: seen.rows - 1 });
+    await row.first().waitFor();
     await window.shot("known");
     await window.command("Optimas: Show the Known Findings of This File Again");
-    await window.page.waitForFunction(ROW_COUNT_IS, { line: known, wanted: seen.rows });
+    await row.first().waitFor({ state: "detached" });
     return seen;
   },
 

@@ -58,7 +58,11 @@ export function acts(session: Session, jobs: JobsTree, outcomes: Outcomes): Read
     profileKernel: onKernel("optimas.profileKernel"),
     compareWithPrevious: onFile("optimas.compareWithPrevious"),
     markKnown: onFinding("optimas.markKnown"),
-    unmarkKnown: onFile("optimas.unmarkKnown"),
+    unmarkKnown: async (given) => {
+      const about = await (isFinding(given) ? findingAt : kernelAt)(given, hotspots);
+      const one = isFinding(given) ? [about?.finding?.id] : []; // without one, all of the file
+      return about === undefined ? undefined : ask("optimas.unmarkKnown", about.uri, ...one);
+    },
     cancelJob: onJob("that runs or waits", live, (job) => session.execute("optimas.cancelJob", job.id)),
     forgetJob: onJob("that is over", (job) => !live(job), (job) => session.execute("optimas.forgetJob", job.id)),
     showOutcome: onJob("that is over", (job) => !live(job), (job) => outcomes.show(job)),
@@ -74,12 +78,16 @@ async function anything(given: unknown, hotspots: Hotspots): Promise<Pointed | u
   const onLine = hotspots.reports.some((report) =>
     report.kernels.some((kernel) =>
       kernel.findings.some(
-        ({ place }) => place?.line === editor?.selection.active.line && place?.uri === editor?.document.uri.toString(),
+        ({ place, known }) => !known && place?.line === editor?.selection.active.line && place?.uri === editor?.document.uri.toString(),
       ),
     ),
   );
   const kind = (given as { kind?: string } | undefined)?.kind;
-  return kind === "finding" || (kind !== "kernel" && onLine) ? findingAt(given, hotspots) : kernelAt(given, hotspots);
+  return isFinding(given) || (kind !== "kernel" && onLine) ? findingAt(given, hotspots) : kernelAt(given, hotspots);
+}
+
+function isFinding(given: unknown): boolean {
+  return (given as { kind?: string } | undefined)?.kind === "finding";
 }
 
 function isJob(given: unknown): given is Job {

@@ -11,6 +11,7 @@ const LEVELS = {
   act: { rank: 0, icon: "warning", color: "list.warningForeground", words: "worth changing" },
   hot: { rank: 1, icon: "info", color: "charts.blue", words: "where time goes" },
   note: { rank: 2, icon: "circle-small", color: "descriptionForeground", words: "note" },
+  known: { rank: 3, icon: "check", color: "descriptionForeground", words: "known" },
 } as const;
 
 export class HotspotsTree implements vscode.TreeDataProvider<Node> {
@@ -71,7 +72,7 @@ export class HotspotsTree implements vscode.TreeDataProvider<Node> {
       .flatMap((kernel) => byCost(kernel).map((finding) => ({ kernel, finding })))
       .sort((a, b) => rank(a.finding) - rank(b.finding) || cost(b.kernel, b.finding) - cost(a.kernel, a.finding))
       .map(({ kernel, finding }) => ({
-        label: `$(${LEVELS[finding.level].icon}) ${finding.where}  ${what(finding)}`,
+        label: `$(${look(finding).icon}) ${finding.where}  ${what(finding)}`,
         description: finding.share === 0 ? kernel.baseName : `${percent(finding.share)} of ${kernel.baseName}`,
         detail: finding.text,
         place: finding.place,
@@ -105,7 +106,12 @@ function byCost(kernel: Kernel): Finding[] {
 }
 
 function rank(finding: Finding): number {
-  return LEVELS[finding.level].rank;
+  return look(finding).rank;
+}
+
+/** Order, sign and words of a finding; the sign's shape differs, not only its colour. */
+function look(finding: Finding): (typeof LEVELS)[keyof typeof LEVELS] {
+  return LEVELS[finding.known ? "known" : finding.level];
 }
 
 /** The reason, and whether this line waits for it or makes others wait. */
@@ -158,9 +164,9 @@ function findingItem(finding: Finding): vscode.TreeItem {
   const [, file = "the whole kernel", line] = /^(.*):(\d+)$/.exec(finding.where) ?? [];
   const parts = [share, line === undefined ? "" : `line ${line}`, what(finding)];
   const item = new vscode.TreeItem(parts.filter((part) => part !== "").join("  "));
-  const { icon, color, words } = LEVELS[finding.level];
+  const { icon, color, words } = look(finding);
   const lost = finding.place === null && finding.where !== "";
-  item.description = lost ? `${file} (not in this workspace, or changed)` : file;
+  item.description = `${finding.known ? "known · " : ""}${lost ? `${file} (not in this workspace, or changed)` : file}`;
   item.tooltip = plain([
     finding.text,
     share === ""
@@ -168,7 +174,7 @@ function findingItem(finding: Finding): vscode.TreeItem {
       : `${share} ± ${percent(finding.margin)} of the kernel's samples (${String(finding.samples)}), ${words}, ${finding.id}`,
   ]);
   item.iconPath = new vscode.ThemeIcon(icon, new vscode.ThemeColor(color));
-  item.contextValue = "finding";
+  item.contextValue = finding.known ? "known" : "finding";
   item.accessibilityInformation = { label: [`${words}: ${what(finding)}`, share, finding.where].filter((part) => part !== "").join(", ") };
   go(item, finding.place);
   return item;

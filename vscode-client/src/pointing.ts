@@ -67,7 +67,7 @@ export async function findingAt(given: unknown, hotspots: Hotspots): Promise<Poi
   const editor = vscode.window.activeTextEditor;
   const uri = editor?.document.uri.toString();
   const here = pairs
-    .filter(({ finding }) => finding.place !== null && same(finding.place.uri, uri) && finding.place.line === editor?.selection.active.line)
+    .filter(({ finding }) => !finding.known && finding.place !== null && same(finding.place.uri, uri) && finding.place.line === editor?.selection.active.line)
     .sort((a, b) => b.finding.share - a.finding.share);
   const [costliest] = here;
   if (costliest !== undefined && !isRow(given)) {

@@ -15,6 +15,8 @@ export interface Finding {
   readonly rule: string;
   readonly text: string;
   readonly level: Level;
+  /** Whether the user marked it as known: it is on no line, and last here. */
+  readonly known: boolean;
   /** Share of the kernel's samples, 0 to 1, and the 95 % half-width of it. */
   readonly share: number;
   readonly margin: number;

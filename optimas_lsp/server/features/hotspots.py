@@ -75,6 +75,7 @@ def _finding(
         "rule": evidence.rule,
         "text": evidence.text,
         "level": evidence.level,
+        "known": any(found.evidence is evidence for view in views for found in snapshot.known_in(view.index)),
         "share": evidence.share,
         "margin": evidence.margin,
         "samples": evidence.samples,
