@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -24,6 +24,7 @@ from optimas_lsp.cli.options import (
     ProofPlace,
     RecordsFolder,
     Report,
+    Reprofile,
     SlurmAccount,
     SlurmGpus,
     SlurmPartition,
@@ -82,6 +83,36 @@ def optimize(
         Path | None, typer.Option("--answer-file", metavar="FILE", help="Backend manual: take the answer from here.")
     ] = None,
     folder: Folder = None,
+    candidates: Annotated[
+        int | None,
+        typer.Option(
+            "--candidates",
+            min=1,
+            max=50,
+            metavar="N",
+            help="Compare so many of the catalogue, or samples of a model, by short proofs before the best is proven.",
+        ),
+    ] = None,
+    budget: Annotated[
+        float | None,
+        typer.Option(
+            "--budget",
+            min=0,
+            metavar="SECONDS",
+            help="After this time no further candidate or round is begun; 0: no limit.",
+        ),
+    ] = None,
+    rounds: Annotated[
+        int | None,
+        typer.Option(
+            "--rounds",
+            min=1,
+            max=20,
+            metavar="N",
+            help="Rounds at most, each from the last winner and its new profile.",
+        ),
+    ] = None,
+    reprofile: Reprofile = None,
     executor: ProofPlace = None,
     host: SshHost = None,
     ssh_option: SshOptions = None,
@@ -117,6 +148,10 @@ def optimize(
     settings = Program.of(source, folder).settings
     changed = {"backend": backend.value if backend else None, "model": model or None}
     rewrite = settings.rewrite.model_copy(update={key: each for key, each in changed.items() if each})
+    if candidates is not None and rewrite.backend != "catalogue":
+        rewrite = rewrite.model_copy(update={"samples": candidates})
+    limits = {"candidates": candidates, "budget_seconds": budget, "rounds": rounds}
+    search = settings.search.model_copy(update={key: each for key, each in limits.items() if each is not None})
     proving = proof_settings(
         settings.prove,
         executor,
@@ -127,13 +162,14 @@ def optimize(
         gpus=gpus,
         time=time,
         records=records,
+        reprofile=reprofile,
     )
     request = Request(
         source=source.absolute(),
         profile=profile.absolute(),
         folder=None if folder is None else folder.absolute(),
         kernel=kernel,
-        settings=settings.model_copy(update={"rewrite": rewrite, "prove": proving}).model_dump(),
+        settings=settings.model_copy(update={"rewrite": rewrite, "prove": proving, "search": search}).model_dump(),
         evidence=evidence,
         transformation=transformation,
         build=build,
@@ -192,10 +228,7 @@ def as_text(outcome: Rewriting) -> str:
             f"         findings also lie in {', '.join(prompt.elsewhere)}: give that file as SOURCE to change it"
         )
     lines += [f"build    {' '.join(command)}" for command in outcome.commands]
-    for attempt in outcome.attempts:
-        said = attempt.problem or "stands"
-        where = f" at {attempt.stopped_at}" if attempt.stopped_at else ""
-        lines.append(f"try {attempt.number}    {said}{where and f' ({where.strip()})'}, {attempt.reply.seconds:.1f} s")
+    lines += _tries(outcome)
     usage = outcome.usage
     if usage.input_tokens is not None or usage.output_tokens is not None:
         cost = "unknown cost" if usage.cost_usd is None else f"USD {usage.cost_usd:.4f}"
@@ -205,12 +238,33 @@ def as_text(outcome: Rewriting) -> str:
     lines += [f"kept     {outcome.kept}"] if outcome.kept else []
     scores = recorded(outcome)
     lines += [f"EAR      {in_one_line(scores)}"] if scores is not None else []
+    lines += [f"moved    {said}" for said in _moved(outcome)]
     shown = outcome.standing or outcome.last
     if outcome.status == "candidate" and shown is not None:
         lines += ["", (outcome.diff or shown.diff).rstrip("\n")]
         lines += [f"flagged  {rule.id}: {rule.message}" for rule in _flags(outcome)]
     lines += ["", *outcome.explanation] if outcome.explanation else []
     return "\n".join(lines) + "\n"
+
+
+def _tries(outcome: Rewriting) -> Iterator[str]:
+    """Each try with what became of it, round by round where there were several, and why there are no more."""
+    for number, one in enumerate(outcome.rounds or (outcome,), 1):
+        if outcome.rounds:
+            yield f"round {number}  {one.status}: {one.sentence}"
+        for attempt in one.attempts:
+            said = attempt.problem or "stands"
+            where = f" (at {attempt.stopped_at})" if attempt.stopped_at else ""
+            yield f"try {attempt.number}    {said}{where}, {attempt.reply.seconds:.1f} s"
+    if outcome.ended:
+        yield f"ended    {outcome.ended}"
+
+
+def _moved(outcome: Rewriting) -> list[str]:
+    """How the cited findings moved, where both versions were profiled again."""
+    gates: list[dict[str, Any]] = [] if outcome.proof is None else outcome.proof.details.get("gates") or []
+    facts: list[dict[str, Any]] = [gate.get("facts") or {} for gate in gates]
+    return [str(said) for each in facts for said in each.get("cited") or ()]
 
 
 def _flags(outcome: Rewriting) -> list[RuleVerdict]:

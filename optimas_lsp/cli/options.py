@@ -82,6 +82,14 @@ Accept = Annotated[
     bool, typer.Option("--accept", help="Accept for this folder what would be sent and run (optimas consent).")
 ]
 
+Reprofile = Annotated[
+    bool | None,
+    typer.Option(
+        "--reprofile/--no-reprofile",
+        help="Profile both versions again and say how the cited findings moved; needs ncu.",
+    ),
+]
+
 
 def proof_settings(
     settings: Prove,
@@ -94,6 +102,8 @@ def proof_settings(
     gpus: str | None,
     time: str | None,
     records: Path | None,
+    reprofile: bool | None = None,
+    time_inputs: str | None = None,
 ) -> Prove:
     """The settings with what the command line says instead; raises ConfigError for a place that lacks its address."""
     given: dict[str, object] = {
@@ -105,6 +115,8 @@ def proof_settings(
         "gpus": gpus,
         "time": time,
         "records": None if records is None else str(records.absolute()),
+        "reprofile": reprofile,
+        "time_inputs": time_inputs,
     }
     chosen = settings.model_copy(update={key: value for key, value in given.items() if value is not None})
     if place is Place.ssh and not chosen.host:

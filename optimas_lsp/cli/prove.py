@@ -22,6 +22,7 @@ from optimas_lsp.cli.options import (
     ProposalFile,
     RecordsFolder,
     Report,
+    Reprofile,
     SlurmAccount,
     SlurmGpus,
     SlurmPartition,
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator
 
     from optimas_lsp.cli.rewriting import About
+    from optimas_lsp.insight.evidence import KernelAnalysis
     from optimas_lsp.prove.executors.outcome import Executor, Outcome
     from optimas_lsp.prove.target import Target
     from optimas_lsp.rewrite.proposal import Proposal
@@ -54,8 +56,15 @@ def prove(
     allow: Allowed = None,
     executor: ProofPlace = None,
     inputs: Annotated[
-        str, typer.Option("--inputs", metavar="NAME", help="One input of the table target.inputs, or all.")
-    ] = "all",
+        str | None,
+        typer.Option(
+            "--inputs",
+            metavar="NAME",
+            help="Only this input of the table target.inputs; all: time every one and say which are won, tied, lost. "
+            "Without it every input is compared and one is timed.",
+        ),
+    ] = None,
+    reprofile: Reprofile = None,
     job: Annotated[
         Path | None, typer.Option("--job", metavar="DIR", help="Keep the job, its logs and its results here.")
     ] = None,
@@ -82,15 +91,18 @@ def prove(
     from optimas_lsp.prove.bundle import pack
     from optimas_lsp.prove.executors.making import make_executor
     from optimas_lsp.prove.inference import Wanted, find_target
+    from optimas_lsp.prove.options import ncu_arguments, whole_proof
     from optimas_lsp.prove.proving import proof_action
-    from optimas_lsp.prove.report import Proof, as_text, conclusion
+    from optimas_lsp.prove.report import Proof, as_text, conclusion, over_inputs
+    from optimas_lsp.prove.reprofile import Cited, judged
     from optimas_lsp.rewrite.candidate import Candidate
     from optimas_lsp.rewrite.consent import Consents, require
 
     if output is not None:
         output_file.check(output, [source, proposal, profile])
+    everything = Program.of(source).settings
     settings = proof_settings(
-        Program.of(source).settings.prove,
+        everything.prove,
         executor,
         host=host,
         ssh_option=ssh_option,
@@ -99,14 +111,18 @@ def prove(
         gpus=gpus,
         time=time,
         records=records,
+        reprofile=reprofile,
+        time_inputs="all" if inputs == "all" else None,
     )
     program, proposed, verdict = judge(source, proposal, profile=profile, kernel=kernel, allow=allow)
     about = program.about(profile, kernel)
-    kernels, ceiling = _kernels(about, proposed)
+    touched, ceiling = _kernels(about, proposed)
+    kernels = [each.mangled for each in touched]
     found = find_target(Wanted.of(program.folder, about.changeable[0].home, about.profile))
     target = _restricted(found.target, inputs)
     place = make_executor(settings, program.folder)
-    action = proof_action(target, place, found.sentences)
+    again = ncu_arguments(about.profile, kernels) if settings.reprofile else ()
+    action = proof_action(target, place, found.sentences, again)
     if action is not None and verdict.accepted:
         require(Consents.of_user(), program.folder, [action], asker(accept=accept))
     why = "; ".join(f"{rule.id}: {rule.message}" for rule in verdict.failures())
@@ -120,8 +136,19 @@ def prove(
     name = program.source.relative_to(program.folder).as_posix()
     with _folder(job) as folder:
         edited = data if candidate is None else candidate.edited
-        pack(program.folder, target, {name: edited}, folder, kernels=kernels, static=static, ceiling_speedup=ceiling)
-        outcome = _run(place, folder)
+        pack(
+            program.folder,
+            target,
+            {name: edited},
+            folder,
+            kernels=kernels,
+            static=static,
+            ceiling_speedup=ceiling,
+            options=whole_proof(settings, target, again),
+        )
+        outcome, compared = judged(
+            folder, _run(place, folder), Cited.by(proposed, about.profile, touched, kernels), everything
+        )
     left_out = sorted(set(found.target.inputs) - set(target.inputs))
     inferred = [f"the target was inferred: {each}" for each in found.sentences]
     open_ = (*inferred, *outcome.not_checked, *([f"inputs left out: {', '.join(left_out)}"] if left_out else []))
@@ -135,6 +162,8 @@ def prove(
         recorded=outcome.recorded,
         machine=outcome.machine,
         timing=outcome.timing,
+        inputs=over_inputs(outcome),
+        compared=None if compared is None else compared.model_dump(mode="json", by_alias=True),
         job=outcome.job,
         diff="" if candidate is None else candidate.diff(name),
     )
@@ -144,8 +173,8 @@ def prove(
         raise typer.Exit(NOT_PROVEN)
 
 
-def _restricted(target: Target, name: str) -> Target:
-    if name == "all":
+def _restricted(target: Target, name: str | None) -> Target:
+    if name is None or name == "all":
         return target
     if name not in target.inputs:
         raise ConfigError(
@@ -155,15 +184,14 @@ def _restricted(target: Target, name: str) -> Target:
     return target.model_copy(update=only)
 
 
-def _kernels(about: About, proposal: Proposal) -> tuple[list[str], float | None]:
-    """Mangled names of the report's kernels that the proposal changes, and the most they may gain, if known."""
+def _kernels(about: About, proposal: Proposal) -> tuple[list[KernelAnalysis], float | None]:
+    """The report's kernels that the proposal changes, and the most that they may gain, if known."""
     changed = {each.function for each in proposal.functions}
-    touched = [each.kernel for each in about.changeable if changed.intersection(each.functions)]
-    ceilings = [each.roofline.ceiling if each.roofline is not None else None for each in touched]
+    touched = {each.kernel.mangled: each.kernel for each in about.changeable if changed.intersection(each.functions)}
+    ceilings = [each.roofline.ceiling if each.roofline is not None else None for each in touched.values()]
     limits = [None if ceiling is None else ceiling.work_speedup for ceiling in ceilings]
     known = [limit for limit in limits if limit is not None]
-    names = list(dict.fromkeys(each.mangled for each in touched))
-    return names, max(known) if known and len(known) == len(limits) else None
+    return list(touched.values()), max(known) if known and len(known) == len(limits) else None
 
 
 @contextmanager

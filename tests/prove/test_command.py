@@ -192,3 +192,35 @@ def test_a_kernel_without_a_program_says_what_is_needed(program: Path) -> None:
 def test_inputs_left_out_are_said(program: Path) -> None:
     _, out, _ = run(program, "--inputs", "small")
     assert "inputs left out: default, large" in out
+
+
+def test_a_reprofile_and_every_inputs_time_are_part_of_the_job(program: Path) -> None:
+    job = program.parent / "job"
+    run(program, "--job", str(job), "--inputs", "all", "--reprofile")
+    packed = json.loads((job / "job.json").read_text())
+    assert set(packed["time_inputs"]) == {"small", "default", "large"}
+    wanted = packed["reprofile"]
+    assert wanted[wanted.index("--kernel-name") + 1] == "regex:^(_Z15accuracy_kernelPKfPKiiiPiS3_)$"
+    assert wanted[:2] == ["--section", "SourceCounters"]
+    assert int(wanted[wanted.index("--launch-count") + 1]) >= 1
+
+
+def test_by_default_one_input_is_timed_and_nothing_profiled_again(program: Path) -> None:
+    job = program.parent / "job"
+    run(program, "--job", str(job))
+    packed = json.loads((job / "job.json").read_text())
+    assert "time_inputs" not in packed
+    assert "reprofile" not in packed
+    assert "timing" not in packed
+    assert set(packed["target"]["inputs"]) == {"small", "default", "large"}
+
+
+def test_settings_about_time_reach_the_job(program: Path) -> None:
+    toml = program / "optimas.toml"
+    more = "[prove]\nminimum_effect = 0.05\nany_slower = 'reject'\ntime_inputs = 'all'\n"
+    toml.write_text(more + toml.read_text("utf-8"), "utf-8")
+    job = program.parent / "job"
+    run(program, "--job", str(job))
+    packed = json.loads((job / "job.json").read_text())
+    assert packed["timing"] == {"min_effect": 0.05, "any_slower": "reject"}
+    assert len(packed["time_inputs"]) == 3

@@ -39,9 +39,16 @@ def outcome_text(title: str, outcome: Row) -> str:
 
 
 def diff_of(outcome: Row) -> str:
-    """The change of the last answer as a unified diff; empty where there is none."""
+    """The whole change as a unified diff, else that of the last answer; empty where there is none."""
+    return str(outcome.get("diff") or (_shown(outcome) or {}).get("diff") or "")
+
+
+def _shown(outcome: Row) -> Row | None:
+    """The answer that the candidate is from, else the last one."""
     attempts = _rows(outcome, "attempts")
-    return str(attempts[-1].get("diff") or "") if attempts else ""
+    chosen = outcome.get("chosen")
+    last = attempts[-1] if attempts else None
+    return next((each for each in attempts if chosen is not None and each.get("number") == chosen), last)
 
 
 def _parts(title: str, outcome: Row) -> Iterator[str]:
@@ -51,17 +58,18 @@ def _parts(title: str, outcome: Row) -> Iterator[str]:
     if details.get("recorded"):
         yield f"{MARKDOWN.strong('This proof was recorded elsewhere')}: {MARKDOWN.escape(str(details['recorded']))}."
     yield "\n".join(f"- {MARKDOWN.escape(each)}" for each in _texts(outcome, "explanation"))
-    attempts = _rows(outcome, "attempts")
-    if attempts:
-        yield from _changes(attempts[-1])
+    shown, rounds = _shown(outcome), _rows(outcome, "rounds")
+    for each in [found for found in map(_shown, rounds) if found is not None] or ([shown] if shown else []):
+        yield from _changes(each)
+    yield from _search(rounds, str(outcome.get("ended") or ""))
     yield from _checks("What the proof checked", _rows(details, "gates"))
     if open_ := _texts(details, "not_checked"):
         yield "## What was not checked"
         yield "\n".join(f"- {MARKDOWN.escape(each)}" for each in open_)
-    if attempts:
-        yield from _rules(attempts[-1])
-        yield from _tries(attempts)
-        yield from _diff(str(attempts[-1].get("diff") or ""))
+    if shown is not None:
+        yield from _rules(shown)
+        yield from _tries([each for one in rounds or [outcome] for each in _rows(one, "attempts")])
+    yield from _diff(diff_of(outcome))
 
 
 def _changes(attempt: Row) -> Iterator[str]:
@@ -75,6 +83,14 @@ def _changes(attempt: Row) -> Iterator[str]:
         )
         exact = answer.get("bit_exact")
         yield "It claims the same results, bit for bit." if exact else "Its last digits may differ."
+
+
+def _search(rounds: Sequence[Row], ended: str) -> Iterator[str]:
+    if ended:
+        yield "## Rounds"
+        lines = [f"{number}. {MARKDOWN.escape(str(each.get('sentence', '')))}" for number, each in enumerate(rounds, 1)]
+        yield "\n".join(lines)
+        yield f"No further round: {MARKDOWN.escape(ended)}."
 
 
 def _checks(heading: str, gates: Sequence[Row]) -> Iterator[str]:
