@@ -8,6 +8,7 @@ import typer
 
 from optimas_lsp.cli import (
     analyze,
+    campaign,
     compare,
     consent,
     corpus,
@@ -49,6 +50,7 @@ def root(
 
 
 app.command("analyze")(analyze.analyze)
+app.add_typer(campaign.app, name="campaign")
 app.add_typer(consent.app, name="consent")
 app.add_typer(corpus.app, name="corpus")
 app.command("distill")(distill.distill)

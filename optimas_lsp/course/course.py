@@ -115,6 +115,7 @@ class Course:
             place = make_executor(program.settings.prove, program.folder)
             try:
                 prover = Prover.of(program.folder, subject, place, program.settings)
+                prover = prover.on_input(request.input) if prover is not None and request.input else prover
             except NoTargetError as error:
                 unproven = f"not proven: {error.sentence()}"
         return cls(

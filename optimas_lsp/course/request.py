@@ -28,5 +28,6 @@ class Request(Frozen):
     past: Literal["use", "others", "ignore"] = Field(
         default="use", description="past attempts: all, none on the same kernel or its like (for studies), or none"
     )
+    input: str = Field(default="", description="of [target.inputs], the one that is timed; empty: the program's own")
     build: bool = True
     prove: bool = True

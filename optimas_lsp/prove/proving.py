@@ -6,12 +6,12 @@ import asyncio
 import contextlib
 import shutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from optimas_lsp.config import Settings
-from optimas_lsp.errors import OptimasError
+from optimas_lsp.errors import ConfigError, OptimasError
 from optimas_lsp.prove.bundle import pack
 from optimas_lsp.prove.executors.local import Local
 from optimas_lsp.prove.executors.outcome import Event, Executor, Outcome, Running
@@ -80,6 +80,14 @@ class Prover:
             return None
         found = find_target(Wanted.of(folder, subject.home.path, subject.profile))
         return cls(folder, subject, found.target, executor, inferred=found.sentences, settings=settings or Settings())
+
+    def on_input(self, name: str) -> Prover:
+        """The prover that decides by the time on this input; raises ConfigError where the target has none such."""
+        if name not in self.target.inputs:
+            raise ConfigError(
+                f"there is no input '{name}'", where=self.folder, remedy=f"choose of: {', '.join(self.target.inputs)}"
+            )
+        return replace(self, target=self.target.model_copy(update={"time_input": name}))
 
     @property
     def action(self) -> Run | None:

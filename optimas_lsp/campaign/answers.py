@@ -1,0 +1,163 @@
+"""Tables of how it went: answers and correctness, failures by gate, EAR scores, overhead, where results are from."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+from optimas_lsp.campaign.outcomes import ENDED, WRONG, clusters, ends, grouped, model_of
+from optimas_lsp.campaign.row import GATES, Row
+from optimas_lsp.campaign.statistics import mean, percentile, share
+from optimas_lsp.campaign.table import Chart, Column, Table, Value
+
+
+def correctness(rows: Sequence[Row]) -> Table:
+    """What became of every answer, and whether anything wrong was offered; one line a backend."""
+    columns = (
+        Column("backend"),
+        Column("answers", "count"),
+        Column("no proposal", "count"),
+        Column("refused", "count"),
+        Column("not built", "count"),
+        Column("not run", "count"),
+        Column("run", "count"),
+        Column("wrong", "count"),
+        Column("not faster", "count"),
+        Column("implausible", "count"),
+        Column("proven", "count"),
+        Column("right of run", "percent"),
+        Column("offered", "count"),
+        Column("wrong offered", "count"),
+    )
+    body: list[tuple[Value, ...]] = []
+    for name, group in grouped(rows, model_of):
+        tries = Counter(each for row in group for each in row.tries.split())
+        stages = Counter(each.partition(":")[0] for each in tries.elements())
+        wrong = sum(tries[f"prove:{gate}"] for gate in WRONG)
+        run = stages["prove"] + stages["proven"] - tries["prove:static"]
+        offered = [row for row in group if row.ending == "proven"]
+        right = share(run - wrong, run)
+        body.append(
+            (
+                name,
+                tries.total(),
+                stages["propose"],
+                stages["guard"],
+                stages["compile"],
+                stages["not-proven"] + stages["stands"],
+                run,
+                wrong,
+                tries["prove:time"],
+                tries["prove:plausible"],
+                stages["proven"],
+                None if right is None else right.value,
+                len(offered),
+                sum(row.gates.get("compare") != "pass" for row in offered),
+            )
+        )
+    notes = (
+        "An experiment asks again after an answer that did not hold, so there are more answers than experiments.",
+        "refused: by a guardrail. wrong: did not build, run or compute bit for bit the same in the proof.",
+        "offered: experiments that ended proven.",
+    )
+    return Table("correctness", "Answers and correctness", columns, tuple(body), notes)
+
+
+def failures(rows: Sequence[Row]) -> Table:
+    """Which check stopped answers, most frequent first."""
+    counts: Counter[str] = Counter()
+    ends: Counter[str] = Counter()
+    stops = ("propose", "guard", "compile", "prove")
+    for row in rows:
+        tries = [each for each in row.tries.split() if each.partition(":")[0] in stops]
+        counts.update(tries)
+        if row.ending in ENDED and tries:
+            ends[tries[-1]] += 1
+    body = tuple(
+        (name.partition(":")[0], name.partition(":")[2], count, ends[name]) for name, count in counts.most_common()
+    )
+    columns = (Column("stage"), Column("gate"), Column("answers", "count"), Column("ended with it", "count"))
+    notes = (f"gates of the proof: {', '.join(GATES)}. ended with it: experiments whose last answer stopped there.",)
+    return Table("failures", "Failures by gate", columns, body, notes, Chart(("stage", "gate"), "answers"))
+
+
+EAR: tuple[tuple[str, Callable[[Row], float | None]], ...] = (
+    ("coverage", lambda row: row.ear_coverage),
+    ("precision", lambda row: row.ear_precision),
+    ("hot samples edited", lambda row: row.ear_hot_samples),
+    ("edited lines hot", lambda row: row.ear_edited_lines),
+    ("moved as implied", lambda row: row.ear_direction),
+)
+
+
+def alignment(rows: Sequence[Row]) -> Table:
+    """EAR scores by model: the mean of each, with its interval and how many could be measured."""
+    columns = (
+        Column("backend"),
+        Column("score"),
+        Column("measured", "count"),
+        Column("mean", "share"),
+        Column("low", "share"),
+        Column("high", "share"),
+    )
+    body: list[tuple[Value, ...]] = []
+    for name, group in grouped(rows, model_of):
+        for score, of in EAR:
+            values = clusters(group, of)
+            body.append((name, score, sum(map(len, values)), *ends(mean(values))))
+    notes = (
+        "coverage: given evidence that a change cites; precision: cited evidence that was given.",
+        "An answer that could not be scored is left out. low, high: 95 % interval (bootstrap over kernels).",
+        "moved as implied needs a second profile of the candidate.",
+    )
+    chart = Chart(("backend", "score"), "mean", "low", "high")
+    return Table("alignment", "Evidence-Aligned Reasoning", columns, tuple(body), notes, chart)
+
+
+STAGES: tuple[tuple[str, Callable[[Row], float | None]], ...] = (
+    ("start of the process", lambda row: row.start_s),
+    ("summary", lambda row: row.summary_s),
+    ("model or catalogue", lambda row: row.model_s),
+    ("guardrails", lambda row: row.guard_s),
+    ("build", lambda row: row.build_s),
+    ("proof", lambda row: row.proof_s),
+    ("proof, where it was recorded", lambda row: row.proof_recorded_s),
+    ("whole experiment", lambda row: row.total_s),
+)
+
+
+def overhead(rows: Sequence[Row]) -> Table:
+    """Where the time of an experiment goes."""
+    columns = (
+        Column("backend"),
+        Column("stage"),
+        Column("experiments", "count"),
+        Column("median", "seconds"),
+        Column("mean", "seconds"),
+        Column("90 %", "seconds"),
+        Column("greatest", "seconds"),
+        Column("share of all time", "percent"),
+    )
+    body: list[tuple[Value, ...]] = []
+    asked = [row for row in rows if row.ending not in {"no-evidence", "failed"}]
+    for name, group in grouped(asked, model_of):
+        whole = sum(row.total_s or 0.0 for row in group)
+        for stage, of in STAGES:
+            values = [each for row in group if (each := of(row)) is not None]
+            if values:
+                part = None if stage.startswith("proof, ") or not whole else sum(values) / whole
+                middle, late = percentile(values, 0.5), percentile(values, 0.9)
+                body.append((name, stage, len(values), middle, sum(values) / len(values), late, max(values), part))
+    notes = (
+        "Seconds of the wall, all answers of an experiment together; those that ran side by side slow each other.",
+        "A recorded proof took its time on the machine where it was made, and none here.",
+    )
+    return Table("overhead", "Overhead", columns, tuple(body), notes, Chart(("backend", "stage"), "mean"))
+
+
+def provenance(rows: Sequence[Row]) -> Table:
+    """What the outcomes rest on: the GPUs, whether results were recorded, the versions of this tool."""
+    counts = Counter((row.gpu or "none", row.recorded, row.optimas) for row in rows if row.ending != "no-evidence")
+    columns = (Column("GPU"), Column("recorded"), Column("optimas"), Column("experiments", "count"))
+    body = tuple((gpu, recorded, version, count) for (gpu, recorded, version), count in counts.most_common())
+    return Table("provenance", "Where the results are from", columns, body)

@@ -1,0 +1,117 @@
+"""One cell of the matrix: its axes, the request that it is, and the key of its content."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from optimas_lsp.campaign.design import Program
+from optimas_lsp.config import Settings
+from optimas_lsp.course.request import Request
+from optimas_lsp.prove.bundle import snapshot
+from optimas_lsp.prove.key import WHAT
+from optimas_lsp.prove.target import REPORTS
+
+SCHEMA = "optimas.experiment/1"
+
+_UNESSENTIAL = ("price_input", "price_output", "timeout_seconds", "retries")
+"""Settings of ``[rewrite]`` that cannot change an outcome, so that changing them repeats nothing."""
+
+_ESSENTIAL = ("hot_kernels", "lines", "guard", "path_maps")
+"""Other groups of settings that decide what is asked and what is let pass."""
+
+
+@dataclass(frozen=True, slots=True)
+class Axes:
+    """Where an experiment stands in the matrix; every field is a name of the campaign's file."""
+
+    program: str
+    kernel: str
+    backend: str
+    model: str
+    evidence: str
+    input: str
+    repetition: int
+    device: str
+
+    def plain(self) -> dict[str, Any]:
+        """As data."""
+        return asdict(self)
+
+    def words(self) -> str:
+        """For a line of progress."""
+        parts = [self.program, self.kernel, self.backend, self.evidence, self.input, self.device]
+        return " · ".join([each for each in parts if each] + ([f"#{self.repetition}"] if self.repetition > 1 else []))
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """An ordinary rewrite with its place in the matrix. ``lane`` is the backend whose limits it counts for."""
+
+    key: str
+    axes: Axes
+    request: Request
+
+    @property
+    def lane(self) -> str:
+        """The backend's name."""
+        return self.axes.backend
+
+
+def key_of(axes: Axes, content: str, settings: Settings, *, build: bool, prove: bool) -> str:
+    """SHA-256 over the axes, the program's and report's ``content`` and what decides the outcome.
+
+    Where a proof runs is not in it, only the device's name: the same campaign may go on elsewhere.
+    """
+    plain = settings.model_dump(mode="json")
+    rewrite = {name: value for name, value in plain["rewrite"].items() if name not in _UNESSENTIAL}
+    what = {
+        "schema": SCHEMA,
+        "axes": axes.plain(),
+        "content": content,
+        "rewrite": rewrite,
+        **{name: plain[name] for name in _ESSENTIAL},
+        "build": build,
+        "prove": prove,
+    }
+    return digest(what)
+
+
+@functools.cache
+def _file_digest(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def content_of(program: Program) -> str:
+    """Digest of what the experiments of a program read: its files, how it is built and run, the source, the report."""
+    target = program.target
+    exclude = REPORTS if target is None else target.exclude
+    with tempfile.TemporaryDirectory(prefix="optimas-campaign-") as copy:
+        names = snapshot(program.folder, Path(copy) / "tree", exclude)
+    files = {name: _stamp(program.folder / name) for name in sorted(names)}
+    plain: Mapping[str, Any] = {} if target is None else target.model_dump(mode="json")
+    return digest(
+        {
+            "files": files,
+            "target": {name: plain.get(name) for name in (*WHAT, "sanitize_input", "time_limit_s")},
+            "source": program.source.absolute().relative_to(program.folder.absolute()).as_posix(),
+            "report": _file_digest(program.profile),
+        }
+    )
+
+
+def _stamp(path: Path) -> str:
+    return _file_digest(path) + ("x" if os.access(path, os.X_OK) else "-")
+
+
+def digest(data: Mapping[str, Any]) -> str:
+    """SHA-256 of data as JSON with sorted keys."""
+    return hashlib.sha256(json.dumps(data, sort_keys=True).encode("utf-8", "surrogatepass")).hexdigest()

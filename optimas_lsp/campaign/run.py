@@ -1,0 +1,138 @@
+"""Runs what of a plan is not finished: hands experiments to Parsl as limits allow, keeps count, resumes by content."""
+
+from __future__ import annotations
+
+import queue
+import time
+from collections.abc import Callable, Collection, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from optimas_lsp.campaign.design import BackendEntry, EngineEntry
+from optimas_lsp.campaign.engine import HOPELESS, Engine, EngineError, Perform
+from optimas_lsp.campaign.experiment import Experiment
+from optimas_lsp.campaign.pace import Lane, Pace
+from optimas_lsp.campaign.plan import Plan
+from optimas_lsp.campaign.progress import Progress
+from optimas_lsp.campaign.results import Results
+from optimas_lsp.campaign.row import row_of_error
+from optimas_lsp.campaign.worker import perform as rewrite
+from optimas_lsp.campaign.worker import summary_of, task_of
+from optimas_lsp.errors import OptimasError
+
+Tell = Callable[[Progress, Experiment], None]
+Finished = Callable[[str], None]
+
+LONGEST_WAIT_S = 0.5
+"""The longest the loop sleeps, so that a Ctrl-C is heard (seconds)."""
+
+Ended = tuple[Experiment, "Future[dict[str, Any]]"]
+
+
+@dataclass(frozen=True)
+class Run:
+    """One go at a plan. ``tell`` hears of each experiment that ends, ``finished`` the key of each result kept.
+
+    ``perform`` is what a worker does; it must be importable by name where workers are other processes.
+    """
+
+    experiments: Sequence[Experiment]
+    lanes: Sequence[Lane]
+    engine: EngineEntry
+    results: Results
+    perform: Perform = rewrite
+    tell: Tell = lambda _progress, _experiment: None
+    finished: Finished = lambda _key: None
+    where: str = "campaign.toml"
+
+    def go(self, again: Collection[str] = ()) -> Progress:
+        """Run all that is not finished, and once more what ended as ``again`` says; returns the counts.
+
+        An experiment that fails is a result. However this ends, every process is ended first. Raises EngineError when
+        Parsl itself cannot go on, NotAcceptedError, ResultsError; and KeyboardInterrupt.
+        """
+        with self.results.alone():
+            done = self._done(again)
+            waiting = [each for each in self.experiments if each.key not in done]
+            progress = Progress(total=len(self.experiments), before=len(self.experiments) - len(waiting))
+            if waiting:
+                engine = Engine.start(self.engine, self.results.folder, where=self.where)
+                try:
+                    self._loop(engine, Pace(self.lanes, waiting, time.monotonic), progress)
+                finally:
+                    engine.close()
+            return progress
+
+    def _done(self, again: Collection[str]) -> set[str]:
+        """Keys that are finished; a result that is to be made again is dropped when its successor is written."""
+        found = self.results.keys() & {each.key for each in self.experiments}
+        if not again:
+            return found
+        return {key for key in found if self.results.row(key)["ending"] not in again}
+
+    def _loop(self, engine: Engine, pace: Pace, progress: Progress) -> None:
+        ends: queue.SimpleQueue[Ended] = queue.SimpleQueue()
+        while pace.waiting or progress.under_way:
+            while progress.under_way < engine.outstanding and (experiment := pace.next()) is not None:
+                future = engine.submit(self.perform, task_of(experiment, self.results, self.engine.time_limit_s))
+                progress.under_way += 1
+                future.add_done_callback(partial(_ended, ends, experiment))
+            try:
+                experiment, future = ends.get(timeout=min(LONGEST_WAIT_S, pace.wait_s() or LONGEST_WAIT_S))
+            except queue.Empty:
+                continue
+            progress.under_way -= 1
+            pace.finished(experiment)
+            summary = self._result(engine, experiment, future)
+            progress.finished(str(summary["ending"]), summary["cost_usd"])
+            self.finished(experiment.key)
+            self.tell(progress, experiment)
+
+    def _result(self, engine: Engine, experiment: Experiment, future: Future[dict[str, Any]]) -> dict[str, Any]:
+        """How the experiment ended; one that was lost on every try is a failure that is kept, too."""
+        error = future.exception()
+        if error is None:
+            return future.result()
+        if isinstance(error, HOPELESS):
+            raise error
+        if engine.broken(error):
+            raise EngineError(
+                f"Parsl cannot go on: {' '.join(str(error).split())[:500]}",
+                where=self.where,
+                remedy=f"look at [engine] and at {self.results.folder / 'parsl'}, then start the campaign again",
+            ) from None
+        sentence = error.sentence() if isinstance(error, OptimasError) else f"{type(error).__name__}: {error}"
+        row = row_of_error(experiment.key, experiment.axes, type(error).__name__, sentence[:1000], {})
+        self.results.keep(row.key, row.model_dump(mode="json", by_alias=True), None)
+        return summary_of(row)
+
+
+def _ended(ends: queue.SimpleQueue[Ended], experiment: Experiment, future: Future[dict[str, Any]]) -> None:
+    ends.put((experiment, future))
+
+
+def lanes_of(backends: Sequence[BackendEntry], plan: Plan) -> list[Lane]:
+    """One lane a backend; the requests of one experiment at most are its tries, and each may be sent again."""
+    tries: dict[str, int] = {}
+    for each in plan.experiments:
+        rewriting: dict[str, Any] = (each.request.settings or {}).get("rewrite") or {}
+        tries[each.lane] = int(rewriting.get("attempts", 1))
+    return [
+        Lane(each.name, each.concurrent, each.requests_per_minute, max(1, tries.get(each.name, 1))) for each in backends
+    ]
+
+
+def run_of(plan: Plan, *, tell: Tell, finished: Finished = lambda _key: None) -> Run:
+    """The run of a plan into its own results."""
+    campaign = plan.loaded.campaign
+    return Run(
+        plan.experiments,
+        lanes_of(campaign.backend, plan),
+        campaign.engine,
+        Results(plan.loaded.results),
+        tell=tell,
+        finished=finished,
+        where=str(plan.loaded.file),
+    )

@@ -1,0 +1,54 @@
+"""What a worker of Parsl does: runs one experiment, keeps its result, and says in a few words how it ended."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from optimas_lsp.campaign import process
+from optimas_lsp.campaign.experiment import Axes, Experiment
+from optimas_lsp.campaign.results import Results
+from optimas_lsp.campaign.row import Row, row_of, row_of_error
+from optimas_lsp.course.request import Request
+from optimas_lsp.errors import OptimasError
+from optimas_lsp.rewrite.outcome import Rewriting
+
+
+def task_of(experiment: Experiment, results: Results, limit_s: float) -> dict[str, Any]:
+    """An experiment as data that crosses to another machine."""
+    return {
+        "key": experiment.key,
+        "axes": experiment.axes.plain(),
+        "request": experiment.request.model_dump(mode="json"),
+        "results": str(results.folder.absolute()),
+        "limit_s": limit_s,
+    }
+
+
+def perform(task: dict[str, Any]) -> dict[str, Any]:
+    """Run the experiment and keep its result; returns key, ending, seconds and whether it improved.
+
+    Raises LostError when its process died, NotAcceptedError, and ResultsError when the result cannot be kept here.
+    """
+    results = Results(Path(task["results"]))
+    axes = Axes(**task["axes"])
+    answer = process.run(Request.model_validate(task["request"]), float(task["limit_s"]))
+    if answer.message["kind"] == "outcome":
+        outcome: dict[str, Any] = answer.message["outcome"]
+        row = row_of(task["key"], axes, Rewriting.model_validate(outcome), answer.seconds)
+        results.keep(row.key, row.model_dump(mode="json", by_alias=True), outcome)
+    else:
+        row = row_of_error(task["key"], axes, str(answer.message["type"]), _sentence(answer.message), answer.seconds)
+        results.keep(row.key, row.model_dump(mode="json", by_alias=True), None)
+    return summary_of(row)
+
+
+def summary_of(row: Row) -> dict[str, Any]:
+    """What the campaign keeps count of."""
+    return {"key": row.key, "ending": row.ending, "total_s": row.total_s or 0.0, "cost_usd": row.cost_usd}
+
+
+def _sentence(message: dict[str, Any]) -> str:
+    return OptimasError(
+        message["what"], where=message.get("where"), line=message.get("line"), remedy=message.get("remedy") or ""
+    ).sentence()
