@@ -1,4 +1,4 @@
-"""Folders of a test session: distilled profiles, so that a report is read once, and a corpus that is not the user's."""
+"""Of a test session: distilled profiles, so that a report is read once, a corpus that is not the user's, a Slurm."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from tests.one_node_slurm import cluster
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -20,3 +22,10 @@ def _own_data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 def profile_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Pass it as ``cache_dir``, or to a process as ``OPTIMAS_CACHE_DIR``; never the user's own cache."""
     return tmp_path_factory.mktemp("profiles")
+
+
+@pytest.fixture(scope="session")
+def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """A cluster of one node, this machine; skips where Slurm is not installed."""
+    with cluster(tmp_path_factory.mktemp("slurm")):
+        yield

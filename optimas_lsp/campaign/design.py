@@ -67,6 +67,9 @@ class Crossing(Frozen):
     evidence: tuple[Annotated[str, AfterValidator(_subset)], ...] = Field(default=SEVEN, min_length=1)
     inputs: tuple[str, ...] = Field(default=(), description="empty: each program's timed input only")
     repetitions: int = Field(default=1, ge=1, le=1000)
+    past: Literal["ignore", "others", "use"] = Field(
+        default="ignore", description="what past attempts may give: nothing, those on other kernels, or all"
+    )
     build: bool = True
     prove: bool = True
 
@@ -94,7 +97,7 @@ class Campaign(Frozen):
 
     name: Name
     results: str = ""
-    corpus: bool = Field(default=True, description="keep every attempt in the user's corpus, too")
+    corpus: bool = Field(default=True, description="keep every attempt in the corpus of the user who runs it, too")
     program: tuple[ProgramEntry, ...] = Field(min_length=1)
     backend: tuple[BackendEntry, ...] = (BackendEntry(name="catalogue", backend="catalogue"),)
     device: tuple[DeviceEntry, ...] = (DeviceEntry(),)
@@ -138,7 +141,8 @@ class Loaded(Frozen):
         if prove.get("records"):
             prove["records"] = str((self.file.parent / str(prove["records"])).absolute())
         where = f"{self.file}, backend '{backend.name}', device '{device.name}'"
-        return parse({"rewrite": rewrite, "prove": prove}, where=where, base=program.settings)
+        corpus = {"enable": self.campaign.corpus}
+        return parse({"rewrite": rewrite, "prove": prove, "corpus": corpus}, where=where, base=program.settings)
 
 
 def read(file: Path) -> Loaded:

@@ -15,16 +15,17 @@ from typing import Any
 from optimas_lsp.campaign.engine import workers_of
 from optimas_lsp.campaign.experiment import Experiment
 from optimas_lsp.campaign.plan import Plan
-from optimas_lsp.config import FILE_NAME, Settings, load_toml
+from optimas_lsp.config import Settings
 from optimas_lsp.course.course import Course
 from optimas_lsp.course.program import Open, open_report
 from optimas_lsp.profile.model import Profile
 from optimas_lsp.prove.executors.making import make_executor
-from optimas_lsp.prove.proving import Prover
-from optimas_lsp.prove.target import parse_target
-from optimas_lsp.rewrite.backends.model import Destination, Usage
+from optimas_lsp.prove.inference import NoTargetError, find_target
+from optimas_lsp.prove.proving import proof_action, wanted
+from optimas_lsp.rewrite.backends.model import BackendError, Destination, Usage
+from optimas_lsp.rewrite.backends.model import Request as Asked
 from optimas_lsp.rewrite.backends.prices import priced
-from optimas_lsp.rewrite.consent import Action, Run
+from optimas_lsp.rewrite.consent import Action, Send
 from optimas_lsp.rewrite.prompt import EvidenceMissingError, build_prompt
 from optimas_lsp.rewrite.subsets import parse_subset
 
@@ -68,6 +69,7 @@ class Estimate:
     workers: int
     money: Money
     actions: dict[Path, tuple[Action, ...]]
+    problems: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -78,10 +80,15 @@ class _Look:
     destination: Destination | None
     settings: Settings
     tokens: Mapping[str, int | None]
+    problem: str = ""
 
 
-def estimate(plan: Plan, rows: Iterable[Mapping[str, Any]]) -> Estimate:
-    """Look at every program and kernel once; ``rows`` are the results so far. Raises OptimasError as ``Course.of``."""
+def estimate(plan: Plan, rows: Iterable[Mapping[str, Any]], *, strict: bool = False) -> Estimate:
+    """Look at every program and kernel once; ``rows`` are the results so far.
+
+    A backend that cannot be used yet, for want of a key, is among the ``problems``, or raised if ``strict``. Raises
+    OptimasError as ``Course.of`` does.
+    """
     looks: dict[tuple[str, ...], _Look] = {}
     reader = _Reader()
     actions: dict[Path, dict[str, Action]] = {}
@@ -89,7 +96,7 @@ def estimate(plan: Plan, rows: Iterable[Mapping[str, Any]]) -> Estimate:
         name = _same(each)
         if name not in looks:
             subsets = tuple(plan.loaded.campaign.design.evidence)
-            looks[name] = _look(each, subsets, reader.open)
+            looks[name] = _look(each, subsets, reader.open, strict=strict)
         folder = each.request.folder or each.request.source.parent
         for action in looks[name].actions:
             actions.setdefault(folder, {})[action.identity()] = action
@@ -106,6 +113,7 @@ def estimate(plan: Plan, rows: Iterable[Mapping[str, Any]]) -> Estimate:
         workers=workers,
         money=_money(left, looks),
         actions={folder: tuple(each.values()) for folder, each in actions.items()},
+        problems=tuple(dict.fromkeys(each.problem for each in looks.values() if each.problem)),
     )
 
 
@@ -128,10 +136,19 @@ def _same(experiment: Experiment) -> tuple[str, ...]:
     return axes.program, axes.kernel, axes.backend, axes.device
 
 
-def _look(experiment: Experiment, subsets: tuple[str, ...], open_: Open) -> _Look:
+def _look(experiment: Experiment, subsets: tuple[str, ...], open_: Open, *, strict: bool) -> _Look:
     request = experiment.request.model_copy(update={"evidence": "all"})
-    course = Course.of(request, open_=open_)
-    settings = course.program.settings
+    settings = Settings.model_validate(request.settings)
+    problem = ""
+    try:
+        course = Course.of(request, open_=open_)
+    except BackendError as error:
+        if strict:
+            raise
+        problem = error.sentence()
+        catalogue = settings.rewrite.model_copy(update={"backend": "catalogue"})
+        other = settings.model_copy(update={"rewrite": catalogue}).model_dump(mode="json")
+        course = Course.of(request.model_copy(update={"settings": other}), open_=open_)
     tokens: dict[str, int | None] = {}
     for name in subsets:
         try:
@@ -146,18 +163,26 @@ def _look(experiment: Experiment, subsets: tuple[str, ...], open_: Open) -> _Loo
         else:
             tokens[name] = prompt.tokens
     actions = (*course.actions, *_proof(course, request.build and request.prove))
-    return _Look(actions, course.backend.destination, settings, tokens)
+    rewrite, destination = settings.rewrite, course.backend.destination
+    if problem:
+        where = rewrite.base_url or f"the service of {rewrite.backend}"
+        destination = Destination(backend=rewrite.backend, where=where, model=rewrite.model)
+        size = Asked(prompt=course.prompt).size
+        actions = (Send(backend=rewrite.backend, destination=where, model=rewrite.model, size=size), *actions)
+    return _Look(actions, destination, settings, tokens, problem)
 
 
 def _proof(course: Course, prove: bool) -> tuple[Action, ...]:
     """What a proof runs where there is a GPU, even if this machine has none: workers may."""
-    toml = course.program.folder / FILE_NAME
-    table = load_toml(toml).get("target") if toml.is_file() else None
-    if not prove or course.prover is not None or table is None:
+    if not prove or course.prover is not None:
         return ()
-    executor = make_executor(course.program.settings.prove, course.program.folder)
-    prover = Prover(course.program.folder, course.subject, parse_target(table, where=str(toml)), executor)
-    return (Run(commands=prover.commands, why=prover.why),) if prover.commands else ()
+    folder, subject = course.program.folder, course.subject
+    try:
+        found = find_target(wanted(folder, subject.home.path, subject.profile))
+    except NoTargetError:
+        return ()
+    action = proof_action(found.target, make_executor(course.program.settings.prove, folder), found.sentences)
+    return () if action is None else (action,)
 
 
 def _seconds(

@@ -65,7 +65,7 @@ class Experiment:
         return self.axes.backend
 
 
-def key_of(axes: Axes, content: str, settings: Settings, *, build: bool, prove: bool) -> str:
+def key_of(axes: Axes, content: str, settings: Settings, request: Request) -> str:
     """SHA-256 over the axes, the program's and report's ``content`` and what decides the outcome.
 
     Where a proof runs is not in it, only the device's name: the same campaign may go on elsewhere.
@@ -78,8 +78,9 @@ def key_of(axes: Axes, content: str, settings: Settings, *, build: bool, prove: 
         "content": content,
         "rewrite": rewrite,
         **{name: plain[name] for name in _ESSENTIAL},
-        "build": build,
-        "prove": prove,
+        "past": request.past,
+        "build": request.build,
+        "prove": request.prove,
     }
     return digest(what)
 

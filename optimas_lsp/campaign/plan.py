@@ -66,10 +66,11 @@ def _of_program(
             kernel=kernel,
             settings=plain,
             evidence=evidence,
+            past=design.past,
             build=design.build,
             prove=design.prove,
             input=input_,
         )
-        key = key_of(axes, content, settings, build=design.build, prove=design.prove)
+        key = key_of(axes, content, settings, request)
         found.append(Experiment(key, axes, request))
     return found

@@ -126,4 +126,6 @@ class Results:
                     raise ResultsError(
                         "this campaign is running already", where=self.folder, remedy="optimas campaign status shows it"
                     ) from None
+            for part in self._files.glob("*/.*.part"):  # of writers that were killed
+                part.unlink(missing_ok=True)
             yield

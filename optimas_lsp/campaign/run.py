@@ -23,7 +23,6 @@ from optimas_lsp.campaign.worker import summary_of, task_of
 from optimas_lsp.errors import OptimasError
 
 Tell = Callable[[Progress, Experiment], None]
-Finished = Callable[[str], None]
 
 LONGEST_WAIT_S = 0.5
 """The longest the loop sleeps, so that a Ctrl-C is heard (seconds)."""
@@ -33,7 +32,7 @@ Ended = tuple[Experiment, "Future[dict[str, Any]]"]
 
 @dataclass(frozen=True)
 class Run:
-    """One go at a plan. ``tell`` hears of each experiment that ends, ``finished`` the key of each result kept.
+    """One go at a plan. ``tell`` hears of each experiment that ends, when its result is kept.
 
     ``perform`` is what a worker does; it must be importable by name where workers are other processes.
     """
@@ -44,7 +43,6 @@ class Run:
     results: Results
     perform: Perform = rewrite
     tell: Tell = lambda _progress, _experiment: None
-    finished: Finished = lambda _key: None
     where: str = "campaign.toml"
 
     def go(self, again: Collection[str] = ()) -> Progress:
@@ -54,8 +52,7 @@ class Run:
         Parsl itself cannot go on, NotAcceptedError, ResultsError; and KeyboardInterrupt.
         """
         with self.results.alone():
-            done = self._done(again)
-            waiting = [each for each in self.experiments if each.key not in done]
+            waiting = self.left(again)
             progress = Progress(total=len(self.experiments), before=len(self.experiments) - len(waiting))
             if waiting:
                 engine = Engine.start(self.engine, self.results.folder, where=self.where)
@@ -65,12 +62,12 @@ class Run:
                     engine.close()
             return progress
 
-    def _done(self, again: Collection[str]) -> set[str]:
-        """Keys that are finished; a result that is to be made again is dropped when its successor is written."""
-        found = self.results.keys() & {each.key for each in self.experiments}
-        if not again:
-            return found
-        return {key for key in found if self.results.row(key)["ending"] not in again}
+    def left(self, again: Collection[str] = ()) -> tuple[Experiment, ...]:
+        """What is not finished, and what ended as ``again`` says: its result stays until the next one takes its place."""
+        done = self.results.keys() & {each.key for each in self.experiments}
+        if again:
+            done = {key for key in done if self.results.row(key)["ending"] not in again}
+        return tuple(each for each in self.experiments if each.key not in done)
 
     def _loop(self, engine: Engine, pace: Pace, progress: Progress) -> None:
         ends: queue.SimpleQueue[Ended] = queue.SimpleQueue()
@@ -87,7 +84,6 @@ class Run:
             pace.finished(experiment)
             summary = self._result(engine, experiment, future)
             progress.finished(str(summary["ending"]), summary["cost_usd"])
-            self.finished(experiment.key)
             self.tell(progress, experiment)
 
     def _result(self, engine: Engine, experiment: Experiment, future: Future[dict[str, Any]]) -> dict[str, Any]:
@@ -124,7 +120,7 @@ def lanes_of(backends: Sequence[BackendEntry], plan: Plan) -> list[Lane]:
     ]
 
 
-def run_of(plan: Plan, *, tell: Tell, finished: Finished = lambda _key: None) -> Run:
+def run_of(plan: Plan, *, tell: Tell = lambda _progress, _experiment: None) -> Run:
     """The run of a plan into its own results."""
     campaign = plan.loaded.campaign
     return Run(
@@ -133,6 +129,5 @@ def run_of(plan: Plan, *, tell: Tell, finished: Finished = lambda _key: None) ->
         campaign.engine,
         Results(plan.loaded.results),
         tell=tell,
-        finished=finished,
         where=str(plan.loaded.file),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -90,9 +91,11 @@ def run(
 
     load("parsl", "running a campaign")
     made = Plan.of(read(campaign))
-    _accepted(estimate(made, ()).actions, accept=accept)
+    wanted = {each.value for each in again or ()}
+    left = run_of(made).left(wanted)
+    _accepted(estimate(replace(made, experiments=left), (), strict=True).actions, accept=accept)
     with _terminated(), _progress(len(made.experiments)) as tell:
-        progress = run_of(made, tell=tell).go({each.value for each in again or ()})
+        progress = run_of(made, tell=tell).go(wanted)
     output_file.emit(progress.sentence() + "\n", None)
 
 

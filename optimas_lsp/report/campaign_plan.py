@@ -44,6 +44,7 @@ def as_text(plan: Plan, found: Estimate) -> str:
     ground = "from the experiments that are finished" if found.measured else "assumed, nothing has run yet"
     lines.append(f"time         about {span(found.seconds)} with {found.workers} workers ({ground})")
     lines.append(f"cost         {_money(found)}")
+    lines += [f"before       {problem}" for problem in found.problems]
     engine = campaign.engine
     lines.append(f"engine       Parsl, {engine.kind}, {found.workers} workers, {engine.retries} retries of lost ones")
     lines.append(f"results      {plan.loaded.results}")
@@ -87,6 +88,7 @@ def as_json(plan: Plan, found: Estimate) -> str:
         "usd": [round(money.low_usd, 4), round(money.high_usd, 4)],
         "tokens": [money.low_tokens, money.high_tokens],
         "price_unknown": list(money.unknown),
+        "problems": list(found.problems),
         "actions": {
             str(folder): [each.model_dump(mode="json") for each in actions] for folder, actions in found.actions.items()
         },

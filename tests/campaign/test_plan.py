@@ -1,0 +1,128 @@
+"""Experiments are keyed by content: what an experiment depends on changes its key, and nothing else does."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from typer.testing import CliRunner
+
+from optimas_lsp.campaign.design import read
+from optimas_lsp.campaign.estimate import estimate
+from optimas_lsp.campaign.experiment import _file_digest
+from optimas_lsp.campaign.plan import Plan
+from optimas_lsp.cli.app import app
+
+if TYPE_CHECKING:
+    from tests.campaign.conftest import Write
+
+
+def keys(file: Path) -> dict[str, str]:
+    """The axes in words, and the key."""
+    _file_digest.cache_clear()
+    return {each.axes.words(): each.key for each in Plan.of(read(file)).experiments}
+
+
+def test_everything_is_crossed_once(campaign: Write) -> None:
+    file = campaign("accuracy", "sobol", inputs=("small", "large"), repetitions=2)
+    found = Plan.of(read(file))
+    assert len(found.experiments) == 2 * 3 * 2 * 2
+    assert len({each.key for each in found.experiments}) == len(found.experiments)
+    assert found.counts() == {
+        "program": 2, "kernel": 2, "backend": 1, "evidence": 3, "input": 2, "repetition": 2, "device": 1,
+    }  # fmt: skip
+    assert [each.axes.repetition for each in found.experiments] == [1] * 12 + [2] * 12
+
+
+def append(name: str, text: str) -> Callable[[Path], None]:
+    def change(folder: Path) -> None:
+        place = folder / name
+        place.write_text(place.read_text("utf-8") + text, "utf-8")
+
+    return change
+
+
+def replace(name: str, before: str, after: str) -> Callable[[Path], None]:
+    def change(folder: Path) -> None:
+        text = (folder / name).read_text("utf-8")
+        assert before in text
+        (folder / name).write_text(text.replace(before, after), "utf-8")
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "touched"),
+    [
+        (append("accuracy/accuracy.cu", "\n"), "accuracy"),
+        (append("accuracy/rank.cuh", "// \n"), "accuracy"),
+        (replace("accuracy/optimas.toml", "-O3", "-O2"), "accuracy"),
+        (replace("accuracy/optimas.toml", 'accuracy", "large"', 'accuracy", "larger"'), "accuracy"),
+        (append("sobol/sobol.cu", "\n"), "sobol"),
+        (replace("campaign.toml", "repetitions = 1", "repetitions = 1\npast = 'others'"), ""),
+    ],
+)
+def test_changing_one_thing_changes_the_keys_that_depend_on_it(
+    campaign: Write, tmp_path: Path, change: Callable[[Path], None], touched: str
+) -> None:
+    file = campaign("accuracy", "sobol")
+    before = keys(file)
+    change(tmp_path)
+    after = keys(file)
+    assert after.keys() == before.keys()
+    assert {each for each in after if after[each] != before[each]} == {each for each in after if touched in each}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        replace("campaign.toml", "workers = 2", "workers = 1\nretries = 0"),
+        replace("campaign.toml", 'executor = "recorded"', 'executor = "slurm"'),
+        append("campaign.toml", "[[backend]]\nname='catalogue'\nbackend='catalogue'\nsettings={timeout_seconds=9}\n"),
+        append("accuracy/outcomes.json", "{}"),
+    ],
+)
+def test_where_and_how_patiently_it_runs_changes_no_key(
+    campaign: Write, tmp_path: Path, change: Callable[[Path], None]
+) -> None:
+    file = campaign()
+    (tmp_path / "accuracy" / "outcomes.json").touch()
+    before = keys(file)
+    change(tmp_path)
+    assert keys(file) == before
+
+
+def test_another_input_or_subset_leaves_the_others_finished(campaign: Write) -> None:
+    before = keys(campaign(evidence=("pc", "rl"), inputs=("default",)))
+    after = keys(campaign(evidence=("pc", "rl", "pc+rl"), inputs=("default", "large")))
+    assert before.items() <= after.items()
+    assert len(after) == 6
+
+
+def test_the_plan_tells_count_time_cost_and_commands_before_anything_runs(
+    campaign: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    model = '[[backend]]\nname = "big"\nbackend = "openai"\nmodel = "gpt-5"\nrequests_per_minute = 60\n'
+    file = campaign("accuracy", evidence=("pc", "ia"), build=True, more=model)
+    done = CliRunner().invoke(app, ["campaign", "plan", str(file)])
+    assert done.exit_code == 0, done.output
+    for words in ("2 experiments, 0 finished", "assumed, nothing has run yet", "USD 0.0", "1 experiments have none",
+                  "nvcc -O3 -arch=sm_90", "send ", "openai, model gpt-5", "there is no key"):  # fmt: skip
+        assert words in done.output
+    assert not (tmp_path / "results").exists()
+    data = json.loads(CliRunner().invoke(app, ["campaign", "plan", str(file), "--format", "json"]).output)
+    low, high = data["usd"]
+    assert 0 < low < high
+    assert len(data["matrix"]) == data["experiments"] == 2
+
+
+def test_a_local_proof_is_shown_even_where_this_machine_has_no_gpu(campaign: Write) -> None:
+    file = campaign(build=True)
+    text = file.read_text("utf-8").replace('executor = "recorded"', "").replace("settings = {", "# {")
+    file.write_text(text, "utf-8")
+    [actions] = estimate(Plan.of(read(file)), ()).actions.values()
+    assert any(("build/accuracy", "large") in action.commands for action in actions if action.kind == "run")

@@ -1,0 +1,147 @@
+"""Tables say what the rows say: nothing unknown is counted as a success or a failure, and nothing wrong is offered."""
+
+from __future__ import annotations
+
+import csv
+import io
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from optimas_lsp.campaign.dataset import DatasetError, read, write
+from optimas_lsp.campaign.row import Row
+from optimas_lsp.campaign.table import Table
+from optimas_lsp.campaign.tables import tables
+from optimas_lsp.report.campaign_tables import as_csv, as_latex, as_text
+from optimas_lsp.report.html.campaign_page import render_campaign
+
+SUBSETS = ("pc", "rl", "pc+rl+ia")
+
+
+def row(number: int, evidence: str = "pc", **more: Any) -> Row:
+    """A row of a kernel of its own; ``more`` says what came of it."""
+    plain = {"program": f"p{number}", "kernel": "", "backend": "catalogue", "model": "", "input": "default"}
+    rest = {"repetition": 1, "device": "h200", "ending": "nothing"}
+    return Row.model_validate({"key": f"{number}-{evidence}", **plain, **rest, "evidence": evidence, **more})
+
+
+def proven(number: int, speedup: float | None, evidence: str = "pc", **more: Any) -> Row:
+    gates = {"compare": "pass", "time": "pass"}
+    return row(number, evidence, ending="proven", speedup=speedup, tries="proven", gates=gates, **more)
+
+
+def refuted(number: int, gate: str, evidence: str = "pc", tries: str = "") -> Row:
+    return row(number, evidence, ending="refuted", gate=gate, tries=tries or f"prove:{gate}")
+
+
+ROWS = (
+    proven(1, 2.0),
+    proven(2, 1.5),
+    proven(3, None),
+    refuted(4, "time", tries="guard:scope compile:failed prove:time"),
+    refuted(5, "compare"),
+    row(6, tries="propose:empty"),
+    row(7, ending="not-proven", tries="not-proven"),
+    row(8, ending="failed"),
+    row(9, ending="no-evidence"),
+)
+
+
+def one(name: str, rows: tuple[Row, ...] = ROWS) -> Table:
+    return next(table for table in tables(rows) if table.name == name)
+
+
+def cell(table: Table, column: str, at: int = 0) -> Any:
+    return table.column(column)[at]
+
+
+def test_only_known_outcomes_are_in_the_denominator() -> None:
+    overview = one("overview")
+    assert [cell(overview, name) for name in ("experiments", "known", "improved")] == [9, 5, 2]
+    assert [cell(overview, name) for name in ("no evidence", "failed", "not proven", "timed elsewhere")] == [1, 1, 1, 1]
+    assert cell(overview, "improved of known") == pytest.approx(0.4)
+    assert cell(overview, "median gain of improved") == pytest.approx(0.75)
+
+
+def test_every_answer_is_counted_where_it_stopped_and_a_wrong_one_is_never_offered() -> None:
+    found = one("correctness")
+    counts = {name: cell(found, name) for name in ("answers", "refused", "not built", "run", "wrong", "not faster")}
+    assert counts == {"answers": 9, "refused": 1, "not built": 1, "run": 5, "wrong": 1, "not faster": 1}
+    assert (cell(found, "offered"), cell(found, "wrong offered")) == (3, 0)
+    stops = dict(zip(one("failures").column("gate"), one("failures").column("ended with it"), strict=True))
+    assert stops == {"scope": 0, "failed": 0, "time": 1, "compare": 1, "empty": 1}
+
+
+def test_subsets_are_compared_in_pairs_that_differ_in_nothing_else() -> None:
+    rows = [proven(number, 1.1 + number / 10, "pc+rl+ia") for number in range(8)]
+    rows += [proven(number, 1.05 + number / 10, "pc") for number in range(7)]  # worse by 0.05 in each pair
+    rows += [row(7, "pc", ending="not-proven"), *(proven(number, 1.1 + number / 10, "rl") for number in range(8))]
+    tests = one("evidence-tests", tuple(rows))
+    by_name = {str(name): at for at, name in enumerate(tests.column("evidence"))}
+    pc, rl = by_name["pc"], by_name["rl"]
+    assert [cell(tests, name, pc) for name in ("pairs", "better", "equal", "worse")] == [7, 0, 0, 7]
+    assert cell(tests, "p", pc) == pytest.approx(0.015625)
+    assert [cell(tests, name, rl) for name in ("pairs", "better", "equal", "worse", "p")] == [8, 0, 8, 0, None]
+
+
+def test_scores_that_could_not_be_measured_are_not_zero() -> None:
+    scored = one("alignment", (row(1, ear_coverage=0.5), row(2, ear_coverage=1.0), row(3)))
+    assert cell(scored, "measured") == 2
+    assert cell(scored, "mean") == pytest.approx(0.75)
+    assert [cell(scored, name, 1) for name in ("measured", "mean")] == [0, None]
+
+
+def test_wins_and_losses_are_told_by_input() -> None:
+    rows = (proven(1, 1.5, input="small"), refuted(1, "time"), proven(1, None, "rl", input="large"))
+    found = one("inputs", rows)
+    told = {str(name): at for at, name in enumerate(found.column("input"))}
+    assert [cell(found, "improved", told["small"]), cell(found, "not faster", told["default"])] == [1, 1]
+    assert [cell(found, "known", told["large"]), cell(found, "not known", told["large"])] == [0, 1]
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".csv", ".parquet"])
+def test_every_figure_comes_again_from_the_exported_dataset_alone(tmp_path: Path, suffix: str) -> None:
+    place = tmp_path / f"dataset{suffix}"
+    write(ROWS, place)
+    again = read(place)
+    assert sorted(again, key=lambda each: each.key) == sorted(ROWS, key=lambda each: each.key)
+    assert as_csv(tables(again)) == as_csv(tables(ROWS))
+
+
+def test_a_dataset_that_is_none_is_told_by_file_and_line(tmp_path: Path) -> None:
+    place = tmp_path / "d.jsonl"
+    place.write_text('{"schema":"optimas.experiment/1"}\n{', "utf-8")
+    with pytest.raises(DatasetError, match=r"d\.jsonl:2: this is no JSON object"):
+        read(place)
+    place.write_text('{"schema":"optimas.experiment/1"}\n', "utf-8")
+    with pytest.raises(DatasetError, match=r"no row of optimas\.experiment/1: 'key'"):
+        read(place)
+    with pytest.raises(DatasetError, match="JSON lines, CSV or Parquet"):
+        read(tmp_path / "d.xlsx")
+
+
+def test_the_tables_are_the_same_as_text_csv_latex_and_html() -> None:
+    found = tables(ROWS)
+    text, plain, latex = as_text(found), as_csv(found), as_latex(found)
+    page = render_campaign(found, "test")
+    for table in found:
+        assert table.title in text
+        assert f"\\label{{tab:{table.name}}}" in latex
+        assert f'id="{table.name}"' in page
+    read_back = list(csv.reader(io.StringIO(plain)))
+    heads = next(row for row in read_back if row[:2] == ["table", "backend"])
+    values = next(row for row in read_back if row[:1] == ["overview"])
+    assert float(dict(zip(heads, values, strict=True))["improved of known"]) == pytest.approx(0.4)
+    assert latex.count(r"\begin{tabular}") == len(found)
+    assert "40.0 \\%" in latex
+    assert "<svg" in page
+    assert "http" not in page.replace("http-equiv", "")
+
+
+def test_a_report_of_nothing_and_of_every_crossing_holds() -> None:
+    assert as_text(tables(())).count("(nothing)") >= 6
+    endings = ("proven", "refuted", "not-built", "refused", "unusable", "nothing", "no-evidence", "failed")
+    rows = tuple(row(at, evidence, ending=end) for at, (end, evidence) in enumerate(product(endings, SUBSETS)))
+    assert render_campaign(tables(rows), "x").startswith("<!DOCTYPE html>")
