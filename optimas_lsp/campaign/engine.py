@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import shlex
+import shutil
+import sys
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -98,6 +101,7 @@ def configuration(entry: EngineEntry, folder: Path, *, where: Path | str = "camp
         "label": "experiments",
         "max_workers_per_node": len(gpus) or entry.workers,
         "provider": _provider(entry.provider, where),
+        **_scripts(),
         **({"available_accelerators": list(gpus)} if gpus else {}),
         **entry.options,
     }
@@ -105,6 +109,17 @@ def configuration(entry: EngineEntry, folder: Path, *, where: Path | str = "camp
     return parsl_config.Config(
         executors=[executor], run_dir=str(folder / "parsl"), retries=entry.retries, retry_handler=_cost
     )
+
+
+def _scripts() -> dict[str, Any]:
+    """Parsl's own programs by path, where nobody activated the environment that they are installed in."""
+    found = Path(sys.executable).parent
+    if shutil.which("process_worker_pool.py") or not (found / "process_worker_pool.py").is_file():
+        return {}
+    module = load("parsl.executors.high_throughput.executor", "running a campaign")
+    plain = shlex.quote(str(found / "process_worker_pool.py")).replace("{", "{{").replace("}", "}}")
+    command = str(module.DEFAULT_LAUNCH_CMD).replace("process_worker_pool.py", plain, 1)
+    return {"launch_cmd": command, "interchange_launch_cmd": [str(found / "interchange.py")]}
 
 
 def _provider(table: Mapping[str, Any], where: Path | str) -> Any:

@@ -63,7 +63,7 @@ class Run:
             return progress
 
     def left(self, again: Collection[str] = ()) -> tuple[Experiment, ...]:
-        """What is not finished, and what ended as ``again`` says: its result stays until the next one takes its place."""
+        """What is not finished, and what ended as ``again`` says: its result stays until the next takes its place."""
         done = self.results.keys() & {each.key for each in self.experiments}
         if again:
             done = {key for key in done if self.results.row(key)["ending"] not in again}

@@ -6,8 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,41 +14,17 @@ import pytest
 from optimas_lsp.campaign.design import read
 from optimas_lsp.campaign.plan import Plan
 from optimas_lsp.campaign.results import Results
-from optimas_lsp.prove.runner.process import descendants
 from optimas_lsp.rewrite.compile import find_compiler
+from tests.campaign.watching import courses, start, until
 
 if TYPE_CHECKING:
     from tests.campaign.conftest import Write
 
-MAIN = "import sys; sys.argv[0] = 'optimas'; from optimas_lsp.cli import main; main()"
-
 
 def optimas(*words: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", MAIN, "campaign", *words]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
-
-
-def courses() -> set[int]:
-    """Processes of experiments that run on this machine, of this test's state folder."""
-    found: set[int] = set()
-    for pid, _pages in descendants(1):
-        try:
-            line = Path("/proc", str(pid), "cmdline").read_bytes()
-            own = f"OPTIMAS_STATE_DIR={os.environ['OPTIMAS_STATE_DIR']}".encode()
-            if b"optimas_lsp.course" in line and own in Path("/proc", str(pid), "environ").read_bytes():
-                found.add(pid)
-        except OSError:
-            continue
-    return found
-
-
-def until(condition: object, seconds: float = 60) -> None:
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if callable(condition) and condition():
-            return
-        time.sleep(0.05)
-    raise AssertionError("it did not come about")
+    process = start(*words)
+    stdout, stderr = process.communicate(timeout=300)
+    return subprocess.CompletedProcess(process.args, process.returncode, stdout, stderr)
 
 
 def test_a_campaign_runs_resumes_exports_and_reports(campaign: Write, tmp_path: Path) -> None:
@@ -103,15 +77,13 @@ def test_an_interrupt_ends_every_process_and_keeps_what_is_finished(
     campaign: Write, tmp_path: Path, sent: signal.Signals
 ) -> None:
     file = campaign(evidence=("pc", "rl"), repetitions=20)
-    process = subprocess.Popen(
-        [sys.executable, "-c", MAIN, "campaign", "run", str(file)], stderr=subprocess.PIPE, start_new_session=True
-    )
+    process = start("run", str(file), start_new_session=True)
     results = Results(tmp_path / "results")
     until(lambda: results.keys() and courses())
     os.killpg(process.pid, sent)
     _, stderr = process.communicate(timeout=60)
-    assert process.returncode == 130, stderr.decode()
-    assert b"Traceback" not in stderr
+    assert process.returncode == 130, stderr
+    assert "Traceback" not in stderr
     until(lambda: not courses(), 5)
     finished = results.keys()
     assert 0 < len(finished) < 40
@@ -129,19 +101,17 @@ def test_killed_at_twenty_moments_nothing_is_lost_or_repeated(campaign: Write, t
     chance = random.Random(9)
     seen: dict[Path, tuple[int, bytes]] = {}
     for _ in range(20):
-        process = subprocess.Popen(
-            [sys.executable, "-c", MAIN, "campaign", "run", str(file)], stderr=subprocess.DEVNULL
-        )
+        process = start("run", str(file))
         count = len(results.keys())
         goal = min(len(wanted), count + chance.randint(0, 4))
         until(lambda goal=goal, process=process: len(results.keys()) >= goal or process.poll() is not None)
         try:
-            process.wait(chance.uniform(0, 1.5))
+            process.communicate(timeout=chance.uniform(0, 1.5))
         except subprocess.TimeoutExpired:
             process.kill()
-            process.wait()
+            process.communicate()
         until(lambda: not courses(), 30)
-        now = {results.place(key): results.place(key) for key in results.keys()}
+        now = set(map(results.place, results.keys()))
         for path, (changed, data) in seen.items():
             assert path in now, "a finished result was lost"
             assert path.stat().st_mtime_ns == changed, "a finished experiment was repeated"

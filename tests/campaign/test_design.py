@@ -35,7 +35,11 @@ def sentence(file: Path) -> str:
         ('executor = "recorded"', 'executor = "records"', ("[[device]] 'h200': 'executor'", "records")),
         ("workers = 2", 'workers = 2\nkind = "dask"', ("'engine.kind'", "dask")),
         ('folder = "accuracy"', 'folder = "accuracy"\ninputs = ["larg"]', ("[target.inputs]", "did you mean 'large'?")),
-        ('folder = "accuracy"', 'folder = "accuracy"\nkernel = ["x"]', ("[[program]] 'accuracy': unknown key 'kernel'",)),
+        (
+            'folder = "accuracy"',
+            'folder = "accuracy"\nkernel = ["x"]',
+            ("[[program]] 'accuracy': unknown key 'kernel'",),
+        ),
     ],
 )
 def test_a_wrong_key_is_told_by_its_place_and_remedy(

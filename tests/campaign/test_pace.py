@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 from hypothesis import given
@@ -59,7 +60,7 @@ def test_every_experiment_starts_once_and_within_its_limits(
     assert sorted(seen) == sorted(each.key for each in waiting)
     if per_minute:
         for times in starts.values():
-            gaps = [later - earlier for earlier, later in zip(times, times[1:], strict=False)]
+            gaps = [later - earlier for earlier, later in pairwise(times)]
             assert all(gap >= 60 * asks / per_minute - 1e-6 for gap in gaps)
 
 

@@ -70,7 +70,11 @@ def run_of(file: Path, perform: StandIn, *, workers: int = 2, retries: int = 2, 
     plan = Plan.of(read(file))
     lanes = [lane or Lane("catalogue")]
     return Run(
-        plan.experiments, lanes, EngineEntry(workers=workers, retries=retries), Results(plan.loaded.results), perform.perform
+        plan.experiments,
+        lanes,
+        EngineEntry(workers=workers, retries=retries),
+        Results(plan.loaded.results),
+        perform.perform,
     )
 
 
@@ -133,7 +137,7 @@ def test_a_backends_limit_holds_however_many_workers_there_are(campaign: Write) 
         return "refuted"
 
     file = campaign(evidence=("pc", "rl", "pc+rl"), repetitions=2)
-    perform = StandIn(**{name: meets for name in ("pc", "rl", "pc+rl")})
+    perform = StandIn(**dict.fromkeys(("pc", "rl", "pc+rl"), meets))
     assert run_of(file, perform, workers=4, lane=Lane("catalogue", concurrent=1)).go().endings == {"nothing": 6}
     assert perform.most == 1
 
