@@ -24,6 +24,7 @@ def correctness(rows: Sequence[Row]) -> Table:
         Column("wrong", "count"),
         Column("not faster", "count"),
         Column("implausible", "count"),
+        Column("only compared", "count"),
         Column("proven", "count"),
         Column("right of run", "percent"),
         Column("offered", "count"),
@@ -34,7 +35,7 @@ def correctness(rows: Sequence[Row]) -> Table:
         tries = Counter(each for row in group for each in row.tries.split())
         stages = Counter(each.partition(":")[0] for each in tries.elements())
         wrong = sum(tries[f"prove:{gate}"] for gate in WRONG)
-        run = stages["prove"] + stages["proven"] - tries["prove:static"]
+        run = stages["prove"] + stages["proven"] + stages["compared"] - tries["prove:static"]
         offered = [row for row in group if row.ending == "proven"]
         right = share(run - wrong, run)
         body.append(
@@ -49,6 +50,7 @@ def correctness(rows: Sequence[Row]) -> Table:
                 wrong,
                 tries["prove:time"],
                 tries["prove:plausible"],
+                stages["compared"],
                 stages["proven"],
                 None if right is None else right.value,
                 len(offered),
@@ -58,7 +60,7 @@ def correctness(rows: Sequence[Row]) -> Table:
     notes = (
         "An experiment asks again after an answer that did not hold, so there are more answers than experiments.",
         "refused: by a guardrail. wrong: did not build, run or compute bit for bit the same in the proof.",
-        "offered: experiments that ended proven.",
+        "only compared: right and timed in a short proof, another was better. offered: experiments that ended proven.",
     )
     return Table("correctness", "Answers and correctness", columns, tuple(body), notes)
 

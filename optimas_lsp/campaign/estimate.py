@@ -20,8 +20,8 @@ from optimas_lsp.course.course import Course
 from optimas_lsp.course.program import Open, open_report
 from optimas_lsp.profile.model import Profile
 from optimas_lsp.prove.executors.making import make_executor
-from optimas_lsp.prove.inference import NoTargetError, find_target
-from optimas_lsp.prove.proving import proof_action, wanted
+from optimas_lsp.prove.inference import NoTargetError, Wanted, find_target
+from optimas_lsp.prove.proving import Prover
 from optimas_lsp.rewrite.backends.model import BackendError, Destination, Usage
 from optimas_lsp.rewrite.backends.model import Request as Asked
 from optimas_lsp.rewrite.backends.prices import priced
@@ -178,11 +178,13 @@ def _proof(course: Course, prove: bool) -> tuple[Action, ...]:
         return ()
     folder, subject = course.program.folder, course.subject
     try:
-        found = find_target(wanted(folder, subject.home.path, subject.profile))
+        found = find_target(Wanted.of(folder, subject.home.path, subject.profile))
     except NoTargetError:
         return ()
-    action = proof_action(found.target, make_executor(course.program.settings.prove, folder), found.sentences)
-    return () if action is None else (action,)
+    settings = course.program.settings
+    executor = make_executor(settings.prove, folder)
+    prover = Prover(folder, subject, found.target, executor, inferred=found.sentences, settings=settings)
+    return () if prover.action is None else (prover.action,)
 
 
 def _seconds(

@@ -24,8 +24,11 @@ SCHEMA = "optimas.experiment/1"
 _UNESSENTIAL = ("price_input", "price_output", "timeout_seconds", "retries")
 """Settings of ``[rewrite]`` that cannot change an outcome, so that changing them repeats nothing."""
 
-_ESSENTIAL = ("hot_kernels", "lines", "guard", "path_maps")
-"""Other groups of settings that decide what is asked and what is let pass."""
+_WHERE = ("executor", "host", "ssh_options", "partition", "account", "gpus", "time", "records", "offer")
+"""Settings of ``[prove]`` that say where a proof runs, not what it is."""
+
+_ESSENTIAL = ("hot_kernels", "lines", "guard", "search", "path_maps")
+"""Other groups of settings that decide what is asked, how much is tried and what is let pass."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,16 +71,19 @@ class Experiment:
 def key_of(axes: Axes, content: str, settings: Settings, request: Request) -> str:
     """SHA-256 over the axes, the program's and report's ``content`` and what decides the outcome.
 
-    Where a proof runs is not in it, only the device's name: the same campaign may go on elsewhere.
+    Where a proof runs is not in it, only the device's name: the same campaign may go on elsewhere. Of settings only
+    those that differ from the default are, so that a version of this tool with more settings repeats nothing.
     """
-    plain = settings.model_dump(mode="json")
-    rewrite = {name: value for name, value in plain["rewrite"].items() if name not in _UNESSENTIAL}
+    plain = settings.model_dump(mode="json", exclude_defaults=True)
+    rewrite = {name: value for name, value in plain.get("rewrite", {}).items() if name not in _UNESSENTIAL}
+    proof = {name: value for name, value in plain.get("prove", {}).items() if name not in _WHERE}
     what = {
         "schema": SCHEMA,
         "axes": axes.plain(),
         "content": content,
         "rewrite": rewrite,
-        **{name: plain[name] for name in _ESSENTIAL},
+        "proof": proof,
+        **{name: plain[name] for name in _ESSENTIAL if name in plain},
         "past": request.past,
         "build": request.build,
         "prove": request.prove,

@@ -177,7 +177,7 @@ def _ending(rewriting: Rewriting) -> Ending:
 
 def _gate(rewriting: Rewriting, ending: Ending) -> str:
     """What ended it: the gate of the proof, the guardrail, the kind of no answer."""
-    tried = [each for each in rewriting.attempts if each.stopped_at is not None]
+    tried = [each for each in rewriting.attempts if each.stopped_at is not None and ":" in _try(each)]
     if ending in {"proven", "not-proven", "nothing"} or not tried:
         return ""
     judged = [each for each in tried if each.stopped_at != "propose"] if ending != "unusable" else tried
@@ -199,6 +199,9 @@ def _stop(attempt: Attempt) -> str:
 
 
 def _try(attempt: Attempt) -> str:
+    proof = attempt.proof
+    if proof is not None and proof.state == "not-proven" and (attempt.screened is not None or attempt.stopped_at):
+        return "compared" if proof.details.get("timing") else "not-proven"
     if attempt.stopped_at is not None:
         return _stop(attempt)
     return "stands" if attempt.proof is None else attempt.proof.state
@@ -206,7 +209,8 @@ def _try(attempt: Attempt) -> str:
 
 def _transformation(rewriting: Rewriting) -> str:
     """The names of what the last judged answer does, each once."""
-    for attempt in reversed(rewriting.attempts):
+    standing = rewriting.standing
+    for attempt in reversed(rewriting.attempts) if standing is None else (standing,):
         if not isinstance(attempt.reply.outcome, NoProposal) and attempt.reply.outcome.changes:
             return "; ".join(dict.fromkeys(each.transformation for each in attempt.reply.outcome.changes))
     return ""
