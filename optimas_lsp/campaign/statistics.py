@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from optimas_lsp.campaign.extra import load
+from optimas_lsp.score.measure import wilson
 
 LEVEL = 0.95
 RESAMPLES = 2000
@@ -15,8 +16,6 @@ SEED = 20261201
 
 FEWEST_PAIRS = 6
 """Fewer pairs that differ cannot reach 5 % in a two-sided Wilcoxon test."""
-
-_Z = 1.959963984540054
 
 
 @dataclass(frozen=True)
@@ -43,13 +42,10 @@ class Paired:
 
 
 def share(hits: int, of: int) -> Interval | None:
-    """A share with Wilson's interval (E. B. Wilson, JASA 22, 1927); None of nothing."""
+    """A share with Wilson's interval; None of nothing."""
     if not of:
         return None
-    part, weight = hits / of, _Z * _Z / of
-    centre = (part + weight / 2) / (1 + weight)
-    half = _Z / (1 + weight) * math.sqrt(part * (1 - part) / of + weight / (4 * of))
-    return Interval(part, max(0.0, centre - half), min(1.0, centre + half))
+    return Interval(hits / of, *wilson(hits, of))
 
 
 def mean(groups: Sequence[Sequence[float]]) -> Interval | None:

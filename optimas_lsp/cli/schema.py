@@ -94,6 +94,18 @@ def _corpus() -> type[BaseModel]:
     return Manifest
 
 
+def _experiment() -> type[BaseModel]:
+    from optimas_lsp.campaign.row import Row
+
+    return Row
+
+
+def _campaign() -> type[BaseModel]:
+    from optimas_lsp.campaign.design import Campaign
+
+    return Campaign
+
+
 SCHEMAS: dict[str, tuple[Callable[[], type[BaseModel]], str]] = {
     "profile": (_profile, "optimas.profile/1: the distilled profile, *.optimas.json"),
     "analysis": (_analysis, "optimas.analysis/1: what analyze --format json writes (an array for several reports)"),
@@ -105,6 +117,11 @@ SCHEMAS: dict[str, tuple[Callable[[], type[BaseModel]], str]] = {
     "verdict": (_verdict, "optimas.verdict/1: what guard --format json writes"),
     "proof": (_proof, "optimas.proof/1: what prove --format json writes"),
     "ear": (_ear, "optimas.ear/1: what score --format json writes, and the field scores of optimas.rewrite/1"),
+    "campaign": (_campaign, "campaign.toml, what campaign plan and run read"),
+    "experiment": (
+        _experiment,
+        "optimas.experiment/1: a row of what campaign export writes (CSV, Parquet: gates apart)",
+    ),
     "attempt": (_attempt, "optimas.attempt/1: what corpus show --format json writes, and a row of a dataset"),
     "corpus": (_corpus, "optimas.corpus/1: a dataset's manifest, dataset.json"),
     "doctor": (_doctor, "optimas.doctor/1: what doctor --format json writes"),
