@@ -27,9 +27,12 @@ def prompt(
 ) -> None:
     """Print the prompt for one kernel: its source with the evidence on its lines, the limits, the guardrails.
 
-    Nothing is sent. The text is the same for the same input. JSON is the schema optimas.prompt/1.
+    Nothing is sent. The text is the same for the same input and the same past attempts, which it tells of as it would
+    to a service (without code of other programs). JSON is the schema optimas.prompt/1.
     """
+    from optimas_lsp.cli.failures import say
     from optimas_lsp.cli.rewriting import Program
+    from optimas_lsp.corpus import Corpus, Query
     from optimas_lsp.rewrite.prompt import build_prompt
     from optimas_lsp.rewrite.subsets import parse_subset
 
@@ -38,10 +41,16 @@ def prompt(
     subset = parse_subset(evidence)
     program = Program.of(source, folder)
     settings = program.settings.rewrite
+    subject = program.subject(profile, kernel)
+    corpus = Corpus.of_user(program.settings.corpus)
+    cases = corpus.past_cases(Query.of(subject), most=program.settings.corpus.cases, leaves=True)
+    for note in corpus.notes:
+        say(note.text)
     found = build_prompt(
-        program.subject(profile, kernel),
+        subject,
         subset=subset,
         max_tokens=max_tokens or settings.prompt_tokens,
+        cases=cases,
         allow=settings.allow,
     )
     text = found.text if format_ is Format.text else found.model_dump_json(by_alias=True, indent=2) + "\n"

@@ -53,7 +53,7 @@ class Context:
 
 
 def entries_of(rewriting: Rewriting, *, context: Context | None = None) -> tuple[Entry, ...]:
-    """One entry for each answer, keys included. Scores and comparison are those of the last one."""
+    """One entry for each answer, keys included. Scores are of the answer that they name: the one that stands."""
     given = context or Context()
     text = given.text if given.text is not None else original_text(rewriting)
     same = {
@@ -83,11 +83,12 @@ def _entry(rewriting: Rewriting, attempt: Attempt, *, shown: bool) -> Entry:
     outcome = attempt.reply.outcome
     proposal = outcome if isinstance(outcome, Proposal) else Proposal(functions=())
     kernel = rewriting.analysis
+    proof = attempt.proof or attempt.screened
     details = _details(attempt)
     usage = attempt.reply.usage
     return Entry(
         ending=ending_of(attempt),
-        sentence=attempt.proof.sentence if attempt.proof is not None else attempt.problem or rewriting.sentence,
+        sentence=proof.sentence if proof is not None else attempt.problem or rewriting.sentence,
         kernel=rewriting.kernel,
         mangled=rewriting.prompt.kernel,
         base_name=kernel.base_name if kernel is not None else base_name(rewriting.kernel),
@@ -102,7 +103,7 @@ def _entry(rewriting: Rewriting, attempt: Attempt, *, shown: bool) -> Entry:
         not_checked=texts_of(details.get("not_checked")),
         scores=rewriting.scores if shown else None,
         explanation=rewriting.explanation if shown else (),
-        compared=rewriting.compared if shown else None,
+        compared=(None if proof is None else proof.compared) or (rewriting.compared if shown else None),
         device=device_of(rewriting.device, details.get("machine")),
         tools=tools_of(rewriting.tool, details.get("machine")),
         author=Author(
@@ -118,8 +119,9 @@ def _entry(rewriting: Rewriting, attempt: Attempt, *, shown: bool) -> Entry:
 
 
 def _details(attempt: Attempt) -> dict[str, Any]:
-    """The proof's own outcome as plain data."""
-    return attempt.proof.details if attempt.proof is not None else {}
+    """The proof's own outcome as plain data, or that of the short proof which compared candidates."""
+    proof = attempt.proof or attempt.screened
+    return {} if proof is None else proof.details
 
 
 def ending_of(attempt: Attempt) -> Ending:
@@ -133,7 +135,8 @@ def ending_of(attempt: Attempt) -> Ending:
         return "not-built"
     if attempt.stopped_at in {"guard", "compile"}:
         return "refused"
-    return attempt.proof.state if attempt.proof is not None else "not-proven"
+    proof = attempt.proof or attempt.screened  # a short proof never says proven
+    return "not-proven" if proof is None else proof.state
 
 
 def proposed(proposal: Proposal) -> dict[str, Any]:

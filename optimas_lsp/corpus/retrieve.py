@@ -109,7 +109,8 @@ _Told = tuple[str, str, str, int, str | None, bytes]
 _TOLD = """
 SELECT a.key, a.ending, a.mangled, EXISTS (SELECT 1 FROM noes WHERE attempt = a.key),
   (SELECT group_concat(transformation, ' ') FROM
-    (SELECT DISTINCT transformation FROM steps WHERE attempt = a.key AND rule = '' ORDER BY transformation)),
+    (SELECT DISTINCT transformation FROM steps INDEXED BY steps_attempt
+     WHERE attempt = a.key AND rule = '' ORDER BY transformation)),
   c.sketch
 FROM attempts a JOIN codes c ON c.sha256 = a.code WHERE a.key IN (SELECT value FROM json_each(?))
 """

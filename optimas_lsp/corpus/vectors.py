@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 CODE, EVIDENCE, DEVICE = 0.55, 0.38, 0.07
-CODE_COLUMNS, EVIDENCE_COLUMNS, DEVICE_COLUMNS = 320, 64, 16
+CODE_COLUMNS, EVIDENCE_COLUMNS, DEVICE_COLUMNS = 192, 48, 8
 COLUMNS = CODE_COLUMNS + EVIDENCE_COLUMNS + DEVICE_COLUMNS
 WINDOW = 3
 """Tokens of one run: shorter than for near-duplicates, because resemblance is looked for and not sameness."""
@@ -50,7 +50,8 @@ def vectors_of(codes: Sequence[str], rules: Sequence[dict[str, float]], generati
     """One row of ``COLUMNS`` numbers for each attempt. Raises MissingExtraError where scikit-learn is missing."""
     code, hasher = _hashers()
     found = np.zeros((len(codes), COLUMNS), dtype=np.float32)
-    found[:, :CODE_COLUMNS] = code.transform(codes).toarray()
+    each = {text: at for at, text in enumerate(dict.fromkeys(codes))}  # many attempts are on one code
+    found[:, :CODE_COLUMNS] = code.transform(list(each)).toarray()[[each[text] for text in codes]]
     weighted = [{rule: float(np.sqrt(max(share, 0.0025))) for rule, share in each.items()} for each in rules]
     found[:, CODE_COLUMNS : CODE_COLUMNS + EVIDENCE_COLUMNS] = hasher(EVIDENCE_COLUMNS).transform(weighted).toarray()
     named = [{each: 1.0} if each else {} for each in generations]

@@ -32,14 +32,20 @@ def corpus() -> Corpus:
 
 
 @pytest.fixture(scope="session")
-def rewriting(tmp_path_factory: pytest.TempPathFactory, profile_cache: Path) -> Rewriting:
-    """A rewrite of ``samples/adjacent`` from the catalogue, judged and neither built nor proven."""
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of ``samples/adjacent`` with its report."""
     folder = tmp_path_factory.mktemp("programs") / "adjacent"
     folder.mkdir()
     for name in ("adjacent.cu", "optimas.toml", "profile.ncu-repz"):
         shutil.copy(SAMPLES / "adjacent" / name, folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def rewriting(tmp_path_factory: pytest.TempPathFactory, profile_cache: Path, program: Path) -> Rewriting:
+    """A rewrite of that program from the catalogue, judged and neither built nor proven."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("OPTIMAS_DATA_DIR", str(tmp_path_factory.mktemp("unused")))
         patch.setenv("OPTIMAS_CACHE_DIR", str(profile_cache))
-        request = Request(source=folder / "adjacent.cu", profile=folder / "profile.ncu-repz", build=False)
+        request = Request(source=program / "adjacent.cu", profile=program / "profile.ncu-repz", build=False)
         return asyncio.run(Course.of(request).run())

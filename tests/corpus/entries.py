@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import random
 import re
+from pathlib import Path
 from typing import Any
 
 from optimas_lsp.corpus.model import Author, Device, Effect, Entry, Finding, Origin, Step, Timing
+from optimas_lsp.rewrite.guard.tokens import lex
+from optimas_lsp.source.syntax import parse
+from optimas_lsp.source.text import SourceText
 
 H200 = Device(name="NVIDIA H200", compute_capability=(9, 0))
 
@@ -35,6 +39,42 @@ def kernel_text(family: int, variant: int = 0) -> str:
     for name in ("sum", "lane", "shared", "tile", "in", "out"):
         text = re.sub(rf"\b{name}\b", f"{name}{variant or ''}", text)
     return f"__global__ void kernel{family}_{variant}(const float* in, float* out, int n) {{\n    {text}\n}}"
+
+
+def real_kernels(samples: Path) -> dict[str, str]:
+    """The definition of every kernel in the samples' sources, by file and name."""
+    found: dict[str, str] = {}
+    for path in sorted(samples.rglob("*.cu")):
+        syntax = parse(SourceText.of(path.read_text("utf-8")), "cuda")
+        for kernel in syntax.kernels:
+            text = syntax.code.data[kernel.extent.start : kernel.extent.end].decode()
+            found[f"{path.parent.name}/{kernel.shown_name}"] = text
+    return found
+
+
+def rewritten(code: str, seed: int) -> str:
+    """The code as somebody else would have written it: other names and numbers, two lines dropped, one moved."""
+    chance = random.Random(seed)
+    lines = code.split("\n")
+    for _ in range(2):
+        if len(lines) > 6:
+            del lines[chance.randrange(2, len(lines) - 1)]
+    if len(lines) > 6:
+        lines.insert(chance.randrange(2, len(lines) - 1), lines.pop(chance.randrange(2, len(lines) - 1)))
+    parts: list[str] = []
+    at = 0
+    code = "\n".join(lines)
+    for token in lex(code):
+        text = token.text
+        if token.kind == "word" and not text.startswith(("__", "atomic", "thread", "block", "grid")) and len(text) > 1:
+            text = (
+                f"{text}_{seed % 7}" if text not in {"if", "for", "int", "float", "void", "const", "size_t"} else text
+            )
+        elif token.kind == "number" and text.isdigit():
+            text = str(int(text) + seed % 3)
+        parts += [code[at : token.start], text]
+        at = token.end
+    return "".join([*parts, code[at:]])
 
 
 def attempt(number: int = 1, ending: str = "refuted", **more: Any) -> Entry:

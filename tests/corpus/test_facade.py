@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 from entries import attempt
+from typer.testing import CliRunner
 
+from optimas_lsp.cli.app import app
 from optimas_lsp.config import Corpus as CorpusSettings
 from optimas_lsp.corpus import Corpus, Query
 from optimas_lsp.corpus.explain import sentences
+from optimas_lsp.corpus.export import merge
+from optimas_lsp.course import Course, Request
 from optimas_lsp.insight.evidence import Evidence
 from optimas_lsp.rewrite.outcome import Rewriting
 
+DATASET = Path(__file__).resolve().parents[2] / "samples" / "corpus"
 HOT = Evidence(id="PC-1", source="pc", rule="long_scoreboard", kernel="k", location=None)
 
 
@@ -106,3 +114,79 @@ def test_explaining_tells_what_held_and_what_failed(corpus: Corpus) -> None:
         "pad-shared failed all 2 times it was tried on long_scoreboard",
     )
     assert sentences(HOT.model_copy(update={"rule": "barrier"}), corpus) == ()
+
+
+def course(program: Path, backend: str, **more: Any) -> Course:
+    settings = {
+        "rewrite": {"backend": backend, "model": "any", "base_url": more.pop("url", "")},
+        "corpus": {"cases": 4},
+    }
+    return Course.of(
+        Request(
+            source=program / "adjacent.cu",
+            profile=program / "profile.ncu-repz",
+            settings=settings,
+            build=False,
+            **more,
+        )
+    )
+
+
+def test_past_cases_stand_in_the_prompt_of_a_model_with_their_figures_and_warnings(
+    corpus: Corpus, program: Path
+) -> None:
+    merge(corpus.store, DATASET)
+    prompt = course(program, "ollama").prompt.user
+    assert "Past cases with like evidence" in prompt
+    assert "kernel time 3.92x shorter (95 % interval 3.91 to 3.92) on NVIDIA H200" in prompt
+    assert "warning, it failed: refuted" in prompt
+    assert "+++ b/adjacent.cu" in prompt
+
+
+def test_a_study_asks_without_what_was_tried_on_its_own_kernel_or_without_anything(
+    corpus: Corpus, program: Path
+) -> None:
+    merge(corpus.store, DATASET)
+    others = course(program, "ollama", past="others").prompt.user
+    assert "Past cases with like evidence" in others
+    assert "+++ b/adjacent.cu" not in others
+    assert "3.92x" not in others
+    assert "Past cases" not in course(program, "ollama", past="ignore").prompt.user
+    nothing = Query.of(course(program, "ollama").subject)
+    known = corpus.experience(without=nothing)
+    assert known.of("striped-items") is None
+    assert corpus.experience().of("striped-items") is not None
+
+
+def test_code_of_other_programs_is_not_sent_to_a_service(corpus: Corpus, program: Path) -> None:
+    query = Query.of(course(program, "ollama").subject)
+    other = attempt(1, "proven", patch="--- a/secret.cu\n+++ b/secret.cu\n@@ -1 +1 @@\n-theirs();\n+ours();\n")
+    findings = tuple(
+        other.findings[0].model_copy(update={"rule": rule, "share": share}) for rule, share in query.rules.items()
+    )
+    corpus.store.add([other.model_copy(update={"findings": findings})])
+    assert "ours();" in course(program, "ollama").prompt.user
+    shown = CliRunner().invoke(
+        app, ["prompt", str(program / "adjacent.cu"), "--profile", str(program / "profile.ncu-repz")]
+    )
+    assert "Past cases with like evidence" in shown.output
+    assert "ours();" not in shown.output
+
+
+def test_the_catalogue_of_a_course_is_ranked_by_experience(corpus: Corpus, program: Path) -> None:
+    first = course(program, "catalogue")
+    best = _candidates(first)[0]
+    corpus.store.add(
+        [
+            attempt(number, "refuted", transformation=best, rule=rule)
+            for number, rule in enumerate(["long_scoreboard", "lg_throttle"] * 8)
+        ]
+    )
+    assert _candidates(course(program, "catalogue"))[0] != best
+    assert _candidates(course(program, "catalogue", past="ignore"))[0] == best
+
+
+def _candidates(of: Course) -> list[str]:
+    backend: Any = of.backend
+    backend._listed = frozenset(of.prompt.evidence)
+    return [each.transformations[0] for each in backend.candidates]
