@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Collection
-from statistics import median
 from typing import Any
 
 from optimas_lsp.corpus.query import Query
@@ -13,20 +12,23 @@ from optimas_lsp.corpus.shape import NEAR, likeness, sketch_of
 from optimas_lsp.corpus.store import Store
 from optimas_lsp.rewrite.experience import Experience, Record
 
-_COUNTED = """
-SELECT s.transformation, s.rule, count(*), sum(a.ending = 'proven' AND n.attempt IS NULL)
-FROM steps s JOIN attempts a ON a.key = s.attempt LEFT JOIN (SELECT DISTINCT attempt FROM noes) n ON n.attempt = a.key
-WHERE (a.ending IN ('proven', 'refuted', 'not-built', 'refused') OR n.attempt IS NOT NULL)
-  AND (:rules IS NULL OR s.rule IN (SELECT value FROM json_each(:rules)))
-  AND a.mangled <> :kernel AND a.code NOT IN (SELECT value FROM json_each(:codes))
-GROUP BY s.transformation, s.rule
+_OWN = """
+JOIN attempts a ON a.key = s.attempt AND a.mangled <> :kernel AND a.code NOT IN (SELECT value FROM json_each(:codes))
 """
-_EFFECTS = """
-SELECT s.transformation, s.rule, a.speedup
-FROM steps s JOIN attempts a ON a.key = s.attempt
-WHERE a.ending = 'proven' AND a.speedup IS NOT NULL AND NOT EXISTS (SELECT 1 FROM noes WHERE attempt = a.key)
-  AND (:rules IS NULL OR s.rule IN (SELECT value FROM json_each(:rules)))
-  AND a.mangled <> :kernel AND a.code NOT IN (SELECT value FROM json_each(:codes))
+_COUNTED = """
+SELECT s.transformation, s.rule,
+  sum(s.ending IN ('proven', 'refuted', 'not-built', 'refused') OR n.attempt IS NOT NULL) AS tries,
+  sum(s.ending = 'proven' AND n.attempt IS NULL), sum(s.ending = 'proven' AND n.attempt IS NULL AND s.speedup NOTNULL)
+FROM steps s {own} LEFT JOIN (SELECT DISTINCT attempt FROM noes) n ON n.attempt = s.attempt
+WHERE :rules IS NULL OR s.rule IN (SELECT value FROM json_each(:rules))
+GROUP BY s.rule, s.transformation HAVING tries > 0
+"""
+_MEDIAN = """
+SELECT avg(speedup) FROM (
+  SELECT s.speedup FROM steps s {own}
+  WHERE s.rule = :rule AND s.transformation = :name AND s.ending = 'proven' AND s.speedup NOTNULL
+    AND s.attempt NOT IN (SELECT attempt FROM noes)
+  ORDER BY s.speedup LIMIT 2 - :timed % 2 OFFSET (:timed - 1) / 2)
 """
 
 
@@ -38,24 +40,19 @@ def experience_of(store: Store, rules: Collection[str] | None = None, *, without
     """
 
     def work(base: sqlite3.Connection) -> list[Any]:
-        values = {
-            "rules": None if rules is None else json.dumps(sorted({*rules, ""})),
-            "kernel": (without.mangled if without is not None else "") or "-",
-            "codes": json.dumps([] if without is None else _near(base, without)),
-        }
-        effects: dict[tuple[str, str], list[float]] = {}
-        for name, rule, speedup in base.execute(_EFFECTS, values):
-            effects.setdefault((name, rule), []).append(speedup)
-        return [
-            Record(
-                transformation=name,
-                rule=rule,
-                tries=tries,
-                proven=proven,
-                effect=median(effects[name, rule]) if (name, rule) in effects else None,
-            )
-            for name, rule, tries, proven in base.execute(_COUNTED, values).fetchall()
-        ]
+        values: dict[str, Any] = {"rules": None if rules is None else json.dumps(sorted({*rules, ""}))}
+        own = ""
+        if without is not None:
+            own = _OWN
+            values |= {"kernel": without.mangled or "-", "codes": json.dumps(_near(base, without))}
+        found: list[Record] = []
+        for name, rule, tries, proven, timed in base.execute(_COUNTED.format(own=own), values).fetchall():
+            effect = None
+            if timed:
+                asked = {**values, "name": name, "rule": rule, "timed": timed}
+                (effect,) = base.execute(_MEDIAN.format(own=own), asked).fetchone()
+            found.append(Record(transformation=name, rule=rule, tries=tries, proven=proven, effect=effect))
+        return found
 
     return Experience(records=tuple(store.query(work)))
 

@@ -40,7 +40,10 @@ def _first(base: sqlite3.Connection) -> None:
 
 
 def _second(base: sqlite3.Connection) -> None:
-    """Version 2: the shape of each kernel's code, where an attempt came from, and what people said no to."""
+    """Version 2: the shape of each kernel's code, where an attempt came from, what people said no to.
+
+    Steps repeat how their attempt ended, so that counting them reads one index and no attempt.
+    """
     base.execute("ALTER TABLE codes ADD COLUMN sketch BLOB NOT NULL DEFAULT x''")
     base.execute("ALTER TABLE attempts ADD COLUMN generation TEXT NOT NULL DEFAULT ''")
     base.execute("ALTER TABLE attempts ADD COLUMN source TEXT NOT NULL DEFAULT ''")
@@ -48,6 +51,13 @@ def _second(base: sqlite3.Connection) -> None:
         "CREATE TABLE noes (attempt TEXT NOT NULL REFERENCES attempts(key) ON DELETE CASCADE, kind TEXT NOT NULL,"
         " reason TEXT NOT NULL, date TEXT NOT NULL, UNIQUE (attempt, kind, reason))"
     )
+    base.execute("ALTER TABLE steps ADD COLUMN ending TEXT NOT NULL DEFAULT ''")
+    base.execute("ALTER TABLE steps ADD COLUMN speedup REAL")
+    base.execute(
+        "UPDATE steps SET (ending, speedup) = (SELECT a.ending, a.speedup FROM attempts a WHERE a.key = steps.attempt)"
+    )
+    base.execute("DROP INDEX steps_rule")
+    base.execute("CREATE INDEX steps_rule ON steps(rule, transformation, ending, speedup, attempt)")
     for digest, text in base.execute("SELECT sha256, text FROM codes").fetchall():
         base.execute("UPDATE codes SET sketch = ? WHERE sha256 = ?", (sketch_of(text), digest))
     for key, body in base.execute("SELECT key, body FROM attempts").fetchall():

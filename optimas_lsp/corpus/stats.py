@@ -14,7 +14,7 @@ MOST = 20
 
 
 class Count(Frozen):
-    """How often something occurs among attempts, and how often proven; ``median`` speed-up of the proven."""
+    """How often something occurs among attempts, or their steps, and how often proven."""
 
     name: str
     attempts: int
@@ -40,13 +40,9 @@ class Stats(Frozen):
 _TABLES = {
     "endings": "SELECT ending, count(*), sum(ending = 'proven') FROM attempts GROUP BY 1",
     "transformations": (
-        "SELECT transformation, count(*), sum(ending = 'proven') FROM steps JOIN attempts ON key = attempt"
-        " WHERE rule = '' GROUP BY 1"
+        "SELECT transformation, count(*), sum(ending = 'proven') FROM steps WHERE rule = '' GROUP BY 1"
     ),
-    "rules": (
-        "SELECT rule, count(*), sum(ending = 'proven') FROM steps JOIN attempts ON key = attempt"
-        " WHERE rule <> '' GROUP BY 1"
-    ),
+    "rules": ("SELECT rule, count(*), sum(ending = 'proven') FROM steps WHERE rule <> '' GROUP BY 1"),
     "authors": (
         "SELECT CASE WHEN model IN ('', backend) THEN backend ELSE backend || ' (' || model || ')' END, count(*),"
         " sum(ending = 'proven') FROM attempts GROUP BY 1"

@@ -231,7 +231,9 @@ def _insert(base: sqlite3.Connection, entry: Entry, body: str, source: str) -> b
     for finding in entry.findings:
         shares[finding.rule] = min(1.0, shares.get(finding.rule, 0.0) + finding.share)
     base.executemany("INSERT INTO findings VALUES (?, ?, ?)", [(entry.key, *each) for each in shares.items()])
-    base.executemany("INSERT INTO steps VALUES (?, ?, ?)", [(entry.key, *each) for each in sorted(cited(entry))])
+    ended = (entry.ending, effect.speedup if effect else None)
+    steps = [(entry.key, *each, *ended) for each in sorted(cited(entry))]
+    base.executemany("INSERT INTO steps VALUES (?, ?, ?, ?, ?)", steps)
     return True
 
 

@@ -126,6 +126,9 @@ def test_a_version_1_file_becomes_the_current_version_with_everything_in_it(corp
         assert sketch == sketch_of(text)
         assert len(sketch) == 4 * HASHES
     after = {row.entry.key: row for row in corpus.store.each_row()}
+    proven = corpus.experience().of("unroll-loop", ("long_scoreboard",))
+    assert proven is not None
+    assert (proven.tries, proven.proven, proven.effect) == (2, 1, 1.5)
     assert len(before) == 2
     assert {key: after[key] for key in before} == before
     assert {row.entry.ending for row in before.values()} == {"proven", "refuted"}
