@@ -72,10 +72,15 @@ def table(found: Sequence[Recorded]) -> int:
     print(f"| {' | '.join(HEAD)} |")
     print(f"|---|---|{'---|' * len(COLUMNS)}")
     for one in found:
-        print(row(f"{one.sample} {one.number}: {steps(one.rewriting)}", one.rewriting))
+        print(row(f"{name_of(one)} {one.number}: {steps(one.rewriting)}", one.rewriting))
     pair, _ = measured_pair()
     print(row("adjacent, by hand: neighbouring threads on neighbouring elements", pair))
     return 0
+
+
+def name_of(one: Recorded) -> str:
+    """The sample's folder."""
+    return Path(one.rewriting.source).parent.name
 
 
 def steps(rewriting: Rewriting) -> str:

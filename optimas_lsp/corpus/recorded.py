@@ -27,6 +27,7 @@ from optimas_lsp.insight.evidence import Analysis, KernelAnalysis
 from optimas_lsp.insight.load import load_analysis
 from optimas_lsp.profile.model import Profile
 from optimas_lsp.rewrite.proposal import Proposal
+from optimas_lsp.score.recorded import recorded_rewritings
 from optimas_lsp.source.text import decode
 
 SCHEMA = "optimas.recorded-outcome/1"
@@ -49,9 +50,13 @@ def recorded_entries(outcomes: Path, *, project: str, licence: str | None) -> li
             if outcome.get("schema") != SCHEMA:
                 raise DatasetError(f"outcome {number + 1} is not of the schema {SCHEMA}", where=outcomes)
             found.append(_entry(outcome, folder, profile, analysis, Origin(project=project, licence=licence)))
+        reasoned = [each.rewriting for each in recorded_rewritings(outcomes)]
     except (KeyError, TypeError, ValueError, ValidationError) as error:
         raise DatasetError(f"is no file of recorded outcomes: {error}", where=outcomes) from None
-    return found
+    return [
+        entry.model_copy(update={"scores": each.scores, "explanation": each.explanation}).keyed()
+        for entry, each in zip(found, reasoned, strict=True)
+    ]
 
 
 def _entry(outcome: dict[str, Any], folder: Path, profile: Profile, analysis: Analysis, origin: Origin) -> Entry:
@@ -91,7 +96,7 @@ def _entry(outcome: dict[str, Any], folder: Path, profile: Profile, analysis: An
                 "job": str(outcome["bundle"]),
             }
         ),
-    ).keyed()
+    )
 
 
 def _kernel(outcome: dict[str, Any], proposal: Proposal, analysis: Analysis) -> KernelAnalysis:
