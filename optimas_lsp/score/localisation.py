@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -11,7 +10,7 @@ from optimas_lsp.score.answer import NO_TEXT, Answer, has_code, placed
 from optimas_lsp.score.citations import items
 from optimas_lsp.score.measure import Measure
 from optimas_lsp.score.model import Localisation, Standing
-from optimas_lsp.score.places import Places, Spot
+from optimas_lsp.score.places import Places, Spot, real_path
 from optimas_lsp.source.syntax import Syntax
 
 HOT_SHARE = 0.01
@@ -44,7 +43,7 @@ def localisation(answer: Answer, places: Places) -> Localisation:
         return unknown(NO_TEXT)
     if kernel is None:
         return unknown(NO_ANALYSIS)
-    ground = Ground(os.path.realpath(answer.rewriting.source), syntax, places)
+    ground = Ground(real_path(answer.rewriting.source), syntax, places)
     standing = tuple(ground.standing(kernel, items(answer.rewriting)))
     if not kernel.samples.total:
         return unknown(NO_SAMPLES).model_copy(update={"standing": standing, "lines_from": places.source})

@@ -30,6 +30,14 @@ class Places(NamedTuple):
     source: Literal["report", "assumed"]
 
 
+def real_path(path: str) -> str:
+    """A path without links; what no system can have as a path stays as it is."""
+    try:
+        return os.path.realpath(path)
+    except ValueError:
+        return path
+
+
 def through(marks: Marks) -> Places:
     """By content, as the prompt's lines were found."""
 
@@ -41,7 +49,7 @@ def through(marks: Marks) -> Places:
 
 
 def _unchanged(place: Location | Cause) -> Spot | None:
-    return Spot(os.path.realpath(place.path), place.line) if place.path and place.line >= 1 else None
+    return Spot(real_path(place.path), place.line) if place.path and place.line >= 1 else None
 
 
 AS_PROFILED = Places(_unchanged, "assumed")
@@ -50,7 +58,7 @@ AS_PROFILED = Places(_unchanged, "assumed")
 
 def aligned(profile: Profile, source: str, original: str) -> Places:
     """By content in the one file that is edited, which needs neither its folder nor the machine it was made on."""
-    real, text = os.path.realpath(source), SourceText.of(original)
+    real, text = real_path(source), SourceText.of(original)
     files = {each.path: each for each in profile.files}
     known: dict[str, Anchors] = {}
 

@@ -62,6 +62,7 @@ def _parts(title: str, outcome: Row) -> Iterator[str]:
     for each in [found for found in map(_shown, rounds) if found is not None] or ([shown] if shown else []):
         yield from _changes(each)
     yield from _search(rounds, str(outcome.get("ended") or ""))
+    yield from _scores(outcome)
     yield from _checks("What the proof checked", _rows(details, "gates"))
     if open_ := _texts(details, "not_checked"):
         yield "## What was not checked"
@@ -91,6 +92,33 @@ def _search(rounds: Sequence[Row], ended: str) -> Iterator[str]:
         lines = [f"{number}. {MARKDOWN.escape(str(each.get('sentence', '')))}" for number, each in enumerate(rounds, 1)]
         yield "\n".join(lines)
         yield f"No further round: {MARKDOWN.escape(ended)}."
+
+
+def _scores(outcome: Row) -> Iterator[str]:
+    """Every measure of EAR with its interval, or why it has none."""
+    if not outcome.get("scores"):
+        return
+    from pydantic import ValidationError
+
+    from optimas_lsp.score.model import Scores
+    from optimas_lsp.score.words import MEASURES, measure
+
+    try:
+        scores = Scores.model_validate(outcome["scores"])
+    except ValidationError:  # of another version
+        return
+    yield "## Did the reasoning follow the evidence? (EAR, 95 % intervals)"
+    yield "\n".join(
+        f"- {MARKDOWN.strong(means)}: {MARKDOWN.escape(measure(scores, group, field).words(what))}"
+        for group, field, _, what, means in MEASURES
+        if (group, field) not in LESS_TELLING
+    )
+
+
+LESS_TELLING = frozenset(
+    {("citations", "considered"), ("localisation", "edited_lines_causing"), ("direction", "cited")}
+)
+"""Measures that the page of the outcome shows and the text leaves out."""
 
 
 def _checks(heading: str, gates: Sequence[Row]) -> Iterator[str]:
