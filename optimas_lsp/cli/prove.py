@@ -189,7 +189,7 @@ def _kernels(about: About, proposal: Proposal) -> tuple[list[KernelAnalysis], fl
     changed = {each.function for each in proposal.functions}
     touched = {each.kernel.mangled: each.kernel for each in about.changeable if changed.intersection(each.functions)}
     ceilings = [each.roofline.ceiling if each.roofline is not None else None for each in touched.values()]
-    limits = [None if ceiling is None else ceiling.work_speedup for ceiling in ceilings]
+    limits = [None if ceiling is None else ceiling.plausible_speedup for ceiling in ceilings]
     known = [limit for limit in limits if limit is not None]
     return list(touched.values()), max(known) if known and len(known) == len(limits) else None
 

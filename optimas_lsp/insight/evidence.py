@@ -166,7 +166,8 @@ class Ceiling(Frozen):
     precision or ``issue``; ``each_ns`` is the least time each resource alone would need. Traffic inside the chip and
     instruction counts depend on how data is asked for, so a rewrite may lower them and pass ``speedup``;
     ``work_speedup`` counts only DRAM bytes and arithmetic (``work_time_ns``): no rewrite that reads the same data from
-    DRAM and does the same arithmetic can pass that, and a claim above it is wrong.
+    DRAM and does the same arithmetic can pass that. Where part of the DRAM bytes only moved because of how data was
+    asked for, ``useful_speedup`` counts the others (``traffic.useful_dram``); a claim above it needs an explanation.
     """
 
     time_ns: float
@@ -175,6 +176,12 @@ class Ceiling(Frozen):
     each_ns: dict[str, float] = Field(default={})
     work_time_ns: float | None = None
     work_speedup: float | None = None
+    useful_speedup: float | None = None
+
+    @property
+    def plausible_speedup(self) -> float | None:
+        """The most that a rewrite may claim without somebody looking at it."""
+        return self.useful_speedup or self.work_speedup
 
 
 class Roofline(Frozen):

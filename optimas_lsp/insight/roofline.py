@@ -16,7 +16,7 @@ from typing import Literal
 from optimas_lsp.insight.evidence import Ceiling, PrecisionWork, Roofline, RooflineLevel
 from optimas_lsp.insight.peaks import DevicePeaks, find
 from optimas_lsp.insight.readings import Columns, Readings
-from optimas_lsp.insight.traffic import Rate, bytes_at, operations
+from optimas_lsp.insight.traffic import Rate, bytes_at, operations, useful_dram
 from optimas_lsp.profile.model import Launch, Profile
 
 Level = Literal["dram", "l2", "l1"]
@@ -63,6 +63,7 @@ class _Total:
     seconds: float = 0.0
     least_s: float = 0.0
     work_s: float = 0.0
+    useful_s: float = 0.0
     compute_s: float = 0.0
     memory_s: float = 0.0
     from_table: bool = False
@@ -140,6 +141,10 @@ def _add(total: _Total, readings: Readings, seconds: float, table: DevicePeaks |
     total.seconds += seconds
     total.least_s += min(seconds, max(least.values(), default=0.0))
     total.work_s += min(seconds, max((least[name] for name in WORK if name in least), default=0.0))
+    moved, useful = bytes_at(readings, "dram").amount, useful_dram(readings)
+    if useful is not None and moved and "dram" in least:
+        least["dram"] *= min(1.0, useful / moved)
+    total.useful_s += min(seconds, max((least[name] for name in WORK if name in least), default=0.0))
 
 
 def _accumulate(total: _Total, name: str, rate: Rate, seconds: float, least: dict[str, float]) -> None:
@@ -216,6 +221,7 @@ def _ceiling(total: _Total) -> Ceiling | None:
         each_ns=dict(sorted(each.items(), key=lambda item: -item[1])),
         work_time_ns=total.work_s * 1e9 if total.work_s > 0 else None,
         work_speedup=max(1.0, total.seconds / total.work_s) if total.work_s > 0 else None,
+        useful_speedup=total.seconds / total.useful_s if 0 < total.useful_s < 0.99 * total.work_s else None,
     )
 
 

@@ -55,6 +55,59 @@ def _dram(readings: Readings) -> Rate:
     return Rate(amount, readings.peak("dram__bytes"), pct)
 
 
+_GLOBAL = "l1tex__t_sectors_pipe_lsu_mem_global_op_{}"
+_SHARE = "smsp__sass_average_data_bytes_per_sector_mem_global_op_{}.ratio"
+_OTHER_READS = (
+    "l1tex__t_sectors_pipe_lsu_mem_local_op_ld",
+    "l1tex__t_sectors_pipe_lsu_mem_global_op_atom",
+    "l1tex__t_sectors_pipe_tex_mem_texture",
+    "l1tex__t_sectors_pipe_tex_mem_surface_op_ld",
+)
+_OTHER_WRITES = (
+    "l1tex__t_sectors_pipe_lsu_mem_local_op_st",
+    "l1tex__t_sectors_pipe_lsu_mem_global_op_atom",
+    "l1tex__t_sectors_pipe_lsu_mem_global_op_red",
+    "l1tex__t_sectors_pipe_tex_mem_surface_op_st",
+)
+_FROM_DRAM = "lts__t_sectors_srcunit_tex_aperture_device_op_read_lookup_miss"
+_AROUND_L1 = re.compile(r"^(sm__sass_l1tex_t_sectors_pipe_lsu_mem_global_op_ldgsts|.*_op_tma_).*$")
+
+
+def useful_dram(readings: Readings) -> float | None:
+    """DRAM bytes of a launch that the program asked for, where fewer than moved; None where that is not known.
+
+    Written are at most the bytes that its stores hold: sectors that are written in part cross DRAM more than once.
+    Read are at most what missed in L2 for the multiprocessors, the rest being such sectors read to be filled, and at
+    most the bytes that its loads ask for. Other ways to memory count as whole sectors; where one is used that no counter
+    here tells apart (asynchronous copies to shared memory), the loads are not counted.
+    """
+    read = _either(readings, "dram__bytes_read", "dram__bytes_op_read")
+    write = _either(readings, "dram__bytes_write", "dram__bytes_op_write")
+    missed = readings.total(_FROM_DRAM)
+    stored = _asked(readings, "st", _OTHER_WRITES)
+    if read is None or write is None or missed is None or stored is None:
+        return None
+    around = any(readings.total(stem) for stem in readings.columns.stems(_AROUND_L1))
+    loaded = None if around else _asked(readings, "ld", _OTHER_READS)
+    if any(readings.total(stem) for stem in readings.columns.stems(_AROUND_L1) if "_tma_" in stem):
+        return None
+    useful = min(write, stored) + min(read, missed * SECTOR_BYTES, read if loaded is None else loaded)
+    return useful if useful < read + write else None
+
+
+def _asked(readings: Readings, operation: str, others: tuple[str, ...]) -> float | None:
+    """Bytes that loads or stores of global memory ask for, and whole sectors of the other kinds; None when unknown."""
+    sectors, share = readings.total(_GLOBAL.format(operation)), readings.first(_SHARE.format(operation))
+    more = [readings.total(name) for name in others]
+    if sectors is None or (share is None and sectors > 0) or None in more:
+        return None
+    return sectors * (share or 0.0) + SECTOR_BYTES * sum(each for each in more if each is not None)
+
+
+def _either(readings: Readings, *names: str) -> float | None:
+    return next((value for value in map(readings.total, names) if value is not None), None)
+
+
 def _l2(readings: Readings) -> Rate:
     amount, peak = readings.total("lts__t_bytes"), readings.peak("lts__t_bytes")
     pct = readings.first(

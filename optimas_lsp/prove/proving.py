@@ -157,7 +157,7 @@ class Prover:
             job,
             kernels=self._kernels(),
             static={"status": "pass", "sentence": f"every guardrail passed{flags}"},
-            ceiling_speedup=None if ceiling is None else ceiling.work_speedup,
+            ceiling_speedup=None if ceiling is None else ceiling.plausible_speedup,
             options=options,
         )
         running = self.executor.submit(job)

@@ -259,3 +259,47 @@ def test_devices_are_found_by_name(device: str, row: str) -> None:
 def test_a_gpu_that_is_not_in_the_table_is_not_guessed() -> None:
     assert find("NVIDIA GeForce GTX 1080") is None
     assert find("NVIDIA GeForce RTX 4090 D") is None
+
+
+USED = {
+    **CLOCKS,
+    **PEAKS,
+    "dram__bytes_read.sum": 0.3e9,
+    "dram__bytes_write.sum": 0.5e9,
+    "lts__t_sectors_srcunit_tex_aperture_device_op_read_lookup_miss.sum": 0.2e9 / 32,
+    "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum": 1e9 / 32,
+    "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum": 1e9 / 32,
+    "smsp__sass_average_data_bytes_per_sector_mem_global_op_ld.ratio": 32.0,
+    "smsp__sass_average_data_bytes_per_sector_mem_global_op_st.ratio": 6.4,
+    "l1tex__t_sectors_pipe_lsu_mem_local_op_ld.sum": 0.0,
+    "l1tex__t_sectors_pipe_lsu_mem_local_op_st.sum": 0.0,
+    "l1tex__t_sectors_pipe_lsu_mem_global_op_atom.sum": 0.0,
+    "l1tex__t_sectors_pipe_lsu_mem_global_op_red.sum": 0.0,
+    "l1tex__t_sectors_pipe_tex_mem_texture.sum": 0.0,
+    "l1tex__t_sectors_pipe_tex_mem_surface_op_ld.sum": 0.0,
+    "l1tex__t_sectors_pipe_tex_mem_surface_op_st.sum": 0.0,
+}
+LDGSTS = "sm__sass_l1tex_t_sectors_pipe_lsu_mem_global_op_ldgsts_cache_access.sum"
+TMA = "l1tex__m_l1tex2xbar_write_sectors_mem_dshared_op_tma_st.sum"
+
+
+@pytest.mark.parametrize(
+    ("changed", "useful"),
+    [
+        ({}, 0.4e9),  # 0.2 GB written of 0.5, 0.2 GB read for the multiprocessors of 0.3
+        ({"smsp__sass_average_data_bytes_per_sector_mem_global_op_ld.ratio": 3.2}, 0.3e9),
+        ({"smsp__sass_average_data_bytes_per_sector_mem_global_op_ld.ratio": 3.2, LDGSTS: 1.0}, 0.4e9),
+        ({"l1tex__t_sectors_pipe_lsu_mem_local_op_st.sum": 0.1e9 / 32}, 0.5e9),
+        ({"l1tex__t_sectors_pipe_lsu_mem_local_op_st.sum": 9e9 / 32}, 0.7e9),
+        ({TMA: 1.0}, None),
+        ({"l1tex__t_sectors_pipe_lsu_mem_global_op_red.sum": None}, None),
+        ({"smsp__sass_average_data_bytes_per_sector_mem_global_op_st.ratio": None}, None),
+        ({"lts__t_sectors_srcunit_tex_aperture_device_op_read_lookup_miss.sum": None}, None),
+    ],
+)
+def test_useful_bytes_are_those_that_were_asked_for(changed: dict[str, float | None], useful: float | None) -> None:
+    found = of({**USED, **changed})
+    assert found is not None
+    assert found.ceiling is not None
+    assert found.ceiling.work_speedup == pytest.approx(1 / 0.8)
+    assert found.ceiling.useful_speedup == (None if useful is None else pytest.approx(1e9 / useful))

@@ -87,3 +87,32 @@ def test_a_basic_report_has_a_verdict_and_no_bytes(sample: Callable[[str], Profi
     assert found.verdict == "latency"
     assert found.levels["dram"].bytes is None
     assert found.levels["dram"].achieved_pct == pytest.approx(47, abs=2)
+
+
+def test_bytes_that_only_moved_because_sectors_were_written_in_part_do_not_limit_what_is_plausible(
+    sample: Callable[[str], Profile],
+) -> None:
+    """sobol writes 134 MB of points, 4 bytes a sector: 2.1 GB cross DRAM; 3.82 times faster was measured."""
+    profile = sample("sobol/profile.ncu-repz")
+    found = roofline(profile, profile.launches)
+    assert found is not None
+    assert found.ceiling is not None
+    assert found.ceiling.work_speedup == pytest.approx(2.966, abs=0.01)
+    moved = found.levels["dram"].bytes
+    assert moved is not None
+    useful = 4 * 32 * 2**20
+    assert found.ceiling.useful_speedup == pytest.approx(2.966 * moved / useful, rel=0.01)
+    assert found.ceiling.plausible_speedup == found.ceiling.useful_speedup
+
+
+@pytest.mark.parametrize(
+    "name", ["accuracy/profile.ncu-rep", "stream/profile.ncu-repz", "cub_adjacent/profile.ncu-repz"]
+)
+def test_where_whole_sectors_are_used_nothing_is_left_out(name: str, sample: Callable[[str], Profile]) -> None:
+    profile = sample(name)
+    for at in range(len(profile.kernels)):
+        found = roofline(profile, [launch for launch in profile.launches if launch.kernel == at])
+        assert found is not None
+        assert found.ceiling is not None
+        assert found.ceiling.useful_speedup is None
+        assert found.ceiling.plausible_speedup == found.ceiling.work_speedup

@@ -117,7 +117,7 @@ def main() -> None:
                     destination / name,
                     kernels=[kernel.mangled for kernel in group],
                     static=verdict(file, group, ranked),
-                    ceiling_speedup=None if ceiling is None else ceiling.work_speedup,
+                    ceiling_speedup=None if ceiling is None else ceiling.plausible_speedup,
                     options={"timing": TIMING},
                 )
                 index[name] = {
