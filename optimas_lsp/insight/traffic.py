@@ -78,8 +78,8 @@ def useful_dram(readings: Readings) -> float | None:
 
     Written are at most the bytes that its stores hold: sectors that are written in part cross DRAM more than once.
     Read are at most what missed in L2 for the multiprocessors, the rest being such sectors read to be filled, and at
-    most the bytes that its loads ask for. Other ways to memory count as whole sectors; where one is used that no counter
-    here tells apart (asynchronous copies to shared memory), the loads are not counted.
+    most the bytes that its loads ask for. Other ways to memory count as whole sectors; where one is used that no
+    counter here tells apart (asynchronous copies to shared memory), the loads are not counted.
     """
     read = _either(readings, "dram__bytes_read", "dram__bytes_op_read")
     write = _either(readings, "dram__bytes_write", "dram__bytes_op_write")

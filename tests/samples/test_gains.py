@@ -1,0 +1,30 @@
+"""The tables of gains say what the records say: no more, no less, and never another verdict."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_tables_are_what_the_records_say() -> None:
+    command = [sys.executable, str(ROOT / "samples" / "gains.py"), "--check"]
+    done = subprocess.run(command, cwd=ROOT, env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_at_least_half_of_the_samples_improve_and_the_others_say_so() -> None:
+    page = (ROOT / "README.md").read_text("utf-8").partition("<!-- gains -->")[2].partition("<!-- /gains -->")[0]
+    rows = {line.split("`")[1]: line for line in page.splitlines() if line.startswith("| `")}
+    assert set(rows) == {place.parent.name for place in (ROOT / "samples").glob("*/outcomes.json")}
+    proven = 0
+    for sample, row in rows.items():
+        outcomes = json.loads((ROOT / "samples" / sample / "outcomes.json").read_text("utf-8"))["outcomes"]
+        improves = any(each["verdict"] == "proven" for each in outcomes)
+        assert improves == ("| proven |" in row)
+        assert improves or "nothing helped" in row or "not offered" in row
+        proven += improves
+    assert 2 * proven >= len(rows)
