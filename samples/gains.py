@@ -75,9 +75,9 @@ def table() -> str:
     head = (
         f"{proven} of {len(samples)} CUDA samples improve. {'; '.join(machines)}; {', '.join(dates)}; "
         "`python tests/gpu/gains/pack.py JOBS`, then `tests/gpu/gains/run.sh JOBS OUT`. Times shorter: kernel time "
-        "over all launches of the default input, with its 95 % interval. Share: of the speed-up that the same DRAM bytes "
-        "and arithmetic allow. Tried: how many, and the time of all their gates as recorded, waiting for each other "
-        "included; the runs for comparing were not timed at first. "
+        "over all launches of the default input, with its 95 % interval. Share: of the speed-up that the same DRAM "
+        "bytes and arithmetic allow. Tried: how many, and the time of all their gates as recorded, waiting included; "
+        "the runs for comparing were not timed at first. "
         f"{earlier} of {len(shown)} results come from an earlier, less strict version of the proof."
     )
     columns = ("sample", "best candidate", "times shorter", "share of the ceiling", "outcome", "gates passed", "tried")
