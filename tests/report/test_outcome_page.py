@@ -29,6 +29,7 @@ from made_outcomes import (
 from optimas_lsp.report.html import outcome_page
 from optimas_lsp.report.html.side_by_side import Gap, rows_of
 from optimas_lsp.rewrite.outcome import Proof, Rewriting
+from optimas_lsp.score import score
 
 RUNS = {"baseline": {"kernel_ns": [2000, 2100, 1900]}, "candidate": {"kernel_ns": [1000, 1010, 990]}}
 GATES = [
@@ -164,6 +165,18 @@ def test_hostile_sources_answers_and_reports_stay_text(hostile_words: str, *, ow
     assert "\x1b" not in text
     assert "\u202e" not in text
     assert "<script>alert(1)</script>" in Page(text).text
+
+
+def test_rounds_are_told_with_their_scores_and_why_there_are_no_more() -> None:
+    first = rewriting(sentence="the first won")
+    first = first.model_copy(update={"scores": score(first).model_dump(mode="json")})
+    second = rewriting(proposal(SOURCE.replace("x += v;", "x = x + v;")), sentence="the second won")
+    whole = second.model_copy(update={"rounds": (first, second), "ended": "all 2 rounds were made"})
+    words = page_of(whole).text
+    assert "the first won" in words
+    assert "coverage 40 % (2 of 5), precision 100 % (2 of 2)" in words
+    assert "No further round: all 2 rounds were made." in words
+    assert "the change is of several rounds" in words
 
 
 def test_a_diff_that_is_none_of_ours_is_no_row() -> None:

@@ -10,7 +10,7 @@ from optimas_lsp.insight.changes import KernelComparison
 from optimas_lsp.insight.sentences import duration, percent
 from optimas_lsp.report.html import bars, compare_page
 from optimas_lsp.report.html.markup import Markup, el, join
-from optimas_lsp.report.html.outcome_answers import answers, findings
+from optimas_lsp.report.html.outcome_answers import answers, findings, rounds
 from optimas_lsp.report.html.page import document
 from optimas_lsp.report.html.side_by_side import shown_lines, side_by_side
 from optimas_lsp.report.html.source_view import file_name
@@ -23,7 +23,7 @@ from optimas_lsp.score.ear import recorded
 from optimas_lsp.score.effect import Measured, Ratio, effect, measured
 from optimas_lsp.score.explain import EFFECT, LABELS
 from optimas_lsp.score.measure import Measure
-from optimas_lsp.score.words import MEASURES, in_one_line, measure
+from optimas_lsp.score.words import MEASURES, measure
 
 CONTEXT = 8
 """Lines shown around a change."""
@@ -58,9 +58,10 @@ def outcome_page(rewriting: Rewriting) -> str:
         *_gates(attempt, details),
         *_timing(rewriting, details),
         *_stalls(rewriting),
-        *_ear(scores, rewriting.rounds),
+        *_ear(scores),
         *findings(rewriting, scores),
         *_open(rewriting, details),
+        *rounds(rewriting),
         *answers(rewriting),
     ]
     title = f"Optimas: {_title(rewriting)} in {file_name(rewriting.source)}"
@@ -233,7 +234,7 @@ def _stalls(rewriting: Rewriting) -> Iterator[Markup]:
         yield compare_page.findings(kernel.evidence)
 
 
-def _ear(scores: Scores, rounds: Sequence[Rewriting]) -> Iterator[Markup]:
+def _ear(scores: Scores) -> Iterator[Markup]:
     yield el("h3", "EAR: did the reasoning follow the evidence?")
     rows = [_measure(name, what, means, measure(scores, group, field)) for group, field, name, what, means in MEASURES]
     heads = ("measure", "share and 95 % interval", "counted", "means")
@@ -244,10 +245,6 @@ def _ear(scores: Scores, rounds: Sequence[Rewriting]) -> Iterator[Markup]:
     if scores.citations.invented:
         names = ", ".join(scores.citations.invented)
         yield el("p", el("strong", "Invented citations: "), names, class_="conflict")
-    for number, each in enumerate(rounds, 1):
-        known = recorded(each)
-        if known is not None:
-            yield el("p", el("strong", f"Round {number}: "), in_one_line(known))
 
 
 def _measure(name: str, what: str, means: str, each: Measure) -> Markup:

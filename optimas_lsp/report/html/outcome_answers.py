@@ -11,6 +11,8 @@ from optimas_lsp.rewrite.outcome import Attempt, Rewriting
 from optimas_lsp.rewrite.proposal import Change, Proposal
 from optimas_lsp.score import Scores
 from optimas_lsp.score.citations import items
+from optimas_lsp.score.ear import recorded
+from optimas_lsp.score.words import in_one_line
 
 
 def findings(rewriting: Rewriting, scores: Scores) -> Iterator[Markup]:
@@ -41,6 +43,21 @@ def findings(rewriting: Rewriting, scores: Scores) -> Iterator[Markup]:
     head = el("thead", el("tr", *(el("th", words, scope="col") for words in heads)))
     yield el("div", el("table", head, el("tbody", *rows), class_="wide findings"),
              class_="scroll", tabindex=0, role="region", aria_label="Findings")  # fmt: skip
+
+
+def rounds(rewriting: Rewriting) -> Iterator[Markup]:
+    """Where the search went on from a winner: each round's end, its scores, and why no further one was made."""
+    if not rewriting.rounds:
+        return
+    yield el("h3", "Rounds")
+    known = [(each, recorded(each)) for each in rewriting.rounds]
+    told = [
+        el("li", each.sentence, el("br"), el("span", in_one_line(scores), class_="quiet") if scores else None)
+        for each, scores in known
+    ]
+    yield el("ol", *told, class_="notes")
+    if rewriting.ended:
+        yield el("p", f"No further round: {rewriting.ended}.", class_="quiet")
 
 
 def answers(rewriting: Rewriting) -> Iterator[Markup]:
