@@ -12,7 +12,8 @@ MOST = 3
 def sentences(finding: Evidence, corpus: Corpus | None = None, *, most: int = MOST) -> tuple[str, ...]:
     """At most ``most`` sentences about what was tried on findings of this rule, best first, failures last.
 
-    ``corpus`` None: the user's. Empty where nothing was tried or the corpus cannot be read; raises nothing.
+    ``corpus`` None: the user's. Empty where nothing was tried or the corpus cannot be read; raises nothing. It reads a
+    file, which takes some milliseconds: not for an event loop.
     """
     known = (corpus or Corpus.of_user()).experience((finding.rule,))
     return told(finding.rule, known, most=most)

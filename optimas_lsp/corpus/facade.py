@@ -121,10 +121,33 @@ class Corpus:
         found = self._tried(lambda: self.store.say_no(chosen, reason, kind))
         return found if isinstance(found, Note) else None
 
-    def keys_of(self, rewriting: Rewriting, *, context: Context | None = None) -> tuple[str, ...]:
-        """The ids under which ``keep`` keeps a rewriting's attempts, in their order; for ``reject``."""
+    def keys_of(self, rewriting: Rewriting) -> tuple[str, ...]:
+        """The ids under which ``keep`` keeps a rewriting's attempts, in their order; raises what ``keep`` notes."""
         scrubber = Scrubber.of_machine(extra=(str(Path(rewriting.source).parent.absolute()),))
-        return tuple(self.store.key_of(each, scrubber) for each in entries_of(rewriting, context=context))
+        return tuple(self.store.key_of(each, scrubber) for each in entries_of(rewriting))
+
+    def refuse(self, rewriting: Rewriting, reason: str, kind: NoKind = "rejected") -> Note | None:
+        """Record a person's no to the edit that a rewriting offered: to the winner of each of its rounds.
+
+        None: recorded. A rewriting that offered nothing, or whose attempts were never kept, is a note.
+        """
+
+        def work() -> list[str]:
+            rounds = rewriting.rounds or (rewriting,)
+            return [
+                key
+                for each in rounds
+                for key, attempt in zip(self.keys_of(each), each.attempts, strict=True)
+                if attempt is each.standing
+            ]
+
+        keys = self._tried(work)
+        if isinstance(keys, Note):
+            return keys
+        if not keys:
+            return Note(code="corpus-unknown", text="corpus: this rewrite offered no edit, so there is none to refuse")
+        notes = [self.reject(key, reason, kind) for key in keys]
+        return next((each for each in notes if each is not None), None)
 
     def _tried(self, work: Callable[[], Result]) -> Result | Note:
         """The result, or the note why there is none; further notes are gathered."""

@@ -30,7 +30,8 @@ NoKind = Literal["rejected", "reverted"]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Whole = Annotated[int, Field(ge=-(2**53), le=2**53)]
 
-_NOT_IDENTITY = ("key", "date")
+_NOT_IDENTITY: dict[str, Any] = {"key": True, "date": True, "origin": {"project", "licence", "optimas"}}
+"""What may differ between two records of one attempt."""
 
 
 class Finding(Frozen):
@@ -161,7 +162,7 @@ class Origin(Frozen):
 class Entry(Frozen):
     """``optimas.attempt/1``: one answer to one kernel's evidence and what became of it.
 
-    ``key`` is the digest of everything but itself and ``date``, so that the same attempt is the same entry everywhere.
+    ``key`` is the digest of all but itself, ``date`` and whose code it is, so that one attempt is one entry everywhere.
     ``code`` is the text of the functions that could be changed, ``patch`` the change to the file as a unified diff.
     """
 
@@ -220,7 +221,7 @@ class Entry(Frozen):
 
     def digest(self) -> str:
         """What ``key`` has to be."""
-        data = self.model_dump(mode="json", by_alias=True, exclude=set(_NOT_IDENTITY))
+        data = self.model_dump(mode="json", by_alias=True, exclude=_NOT_IDENTITY)
         return hashlib.sha256(canonical(data).encode("utf-8", "surrogatepass")).hexdigest()
 
     def keyed(self) -> Entry:

@@ -113,6 +113,8 @@ class Scrubber:
         if isinstance(data, str):
             if path == "patch":
                 return self.diff(data)
+            if data == self.user:
+                return "user"
             return self.code(data) if path in _CODE else data if _is_digest(data) else self.prose(data)
         if isinstance(data, dict):
             table = cast("dict[str, Any]", data)

@@ -78,6 +78,8 @@ async def _serve(say: Say) -> None:
         watching.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await watching
+    for note in course.corpus.notes:
+        say({"kind": "progress", "stage": "corpus", "words": note.text})
     say({"kind": "outcome", "outcome": outcome.model_dump(mode="json", by_alias=True)})
 
 

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from optimas_lsp.cli.app import app
 from optimas_lsp.config import Corpus as CorpusSettings
-from optimas_lsp.corpus import Corpus, Query
+from optimas_lsp.corpus import Context, Corpus, Query
 from optimas_lsp.corpus.explain import sentences
 from optimas_lsp.corpus.export import merge
 from optimas_lsp.course import Course, Request
@@ -45,7 +45,23 @@ def test_a_real_rewrite_is_kept_once_with_its_evidence_code_change_and_origin(
     assert (entry.author.backend, entry.author.prompt) == ("catalogue", "optimas.prompt/1")
     assert entry.origin.report_sha256 == rewriting.report_sha256
     assert entry.key == entry.digest()
-    assert corpus.keys_of(rewriting) == (entry.key,)
+    assert corpus.keys_of(Rewriting.model_validate_json(rewriting.model_dump_json(by_alias=True))) == (entry.key,)
+
+
+def test_an_offered_edit_can_be_refused_by_the_rewrite_that_offered_it(corpus: Corpus, rewriting: Rewriting) -> None:
+    early = corpus.refuse(rewriting, "too early")
+    assert early is not None
+    assert early.code == "corpus-unknown"
+    corpus.keep(rewriting, context=Context(project="ours", licence="MIT"))
+    assert corpus.refuse(rewriting, "hard to read", "reverted") is None
+    (row,) = corpus.store.rows()
+    assert [(each.kind, each.reason) for each in row.noes] == [("reverted", "hard to read")]
+    assert row.entry.origin.licence == "MIT"
+    rounds = rewriting.model_copy(update={"rounds": (rewriting,)})
+    assert corpus.refuse(rounds, "again") is None
+    nothing = corpus.refuse(rewriting.model_copy(update={"chosen": None}), "nothing")
+    assert nothing is not None
+    assert nothing.code == "corpus-unknown"
 
 
 def test_no_corpus_gives_nothing_and_no_note(corpus: Corpus) -> None:

@@ -95,6 +95,16 @@ def test_no_byte_of_the_store_holds_a_key_a_folder_or_a_name(
     assert_clean(corpus, hostile)
 
 
+def test_a_program_in_a_folder_named_like_its_user_does_not_tell_who_that_is(
+    corpus: Corpus, hostile: list[str]
+) -> None:
+    corpus = Corpus.of_user()
+    entry = attempt(1)
+    own = entry.model_copy(update={"origin": entry.origin.model_copy(update={"project": "alice.o-neil"})})
+    assert corpus.keep_entries(lambda: [own]) is None
+    assert_clean(corpus, hostile)
+
+
 def test_what_cannot_be_cleaned_is_refused_with_its_field(corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Scrubber, "scrubbed", lambda _self, data, _path="": data)
     note = corpus.keep_entries(lambda: [attempt(1, sentence="see /home/bob/kernel.cu"), attempt(2)])
