@@ -21,6 +21,8 @@ from pytest_lsp import LanguageClient
 from pytest_lsp.client import register_lsp_features
 
 from optimas_lsp.server.hardening import HardenedServer
+from optimas_lsp.server.positions import changes_of
+from optimas_lsp.source.text import SourceText
 
 CLIENTS = Path(__file__).parent / "clients"
 SAMPLES = Path(__file__).parents[2] / "samples"
@@ -93,6 +95,13 @@ def spoken() -> Spoken:
     return Spoken()
 
 
+def plain(value: Any) -> Any:
+    """What a notification of our own holds, as JSON has it; pygls makes tuples with names of its objects."""
+    if hasattr(value, "_asdict"):
+        return {key: plain(each) for key, each in value._asdict().items()}
+    return [plain(each) for each in value] if isinstance(value, list) else value
+
+
 def converter() -> Any:
     """The usual one; lsprotocol 2025.0 takes every code action that holds a command for a command."""
     made = default_converter()
@@ -118,6 +127,11 @@ class EditorClient(LanguageClient):
         self.choice: str | None = None
         self.hotspots_changes = 0
         self.jobs: list[dict[str, Any]] = []
+        self.texts: dict[str, str] = {}
+        self.versions: dict[str, int] = {}
+        self.edits: list[types.ApplyWorkspaceEditParams] = []
+        self.on_edit = "apply"
+        """What it does with an edit of the server: apply it, refuse it, or skip it and say that it applied it."""
         register_lsp_features(self)
         self._register()
 
@@ -140,6 +154,7 @@ class EditorClient(LanguageClient):
             types.CLIENT_UNREGISTER_CAPABILITY: self._on_unregister,
             types.WINDOW_SHOW_MESSAGE_REQUEST: self._question,
             types.WINDOW_SHOW_DOCUMENT: self._show,
+            types.WORKSPACE_APPLY_EDIT: self._apply,
             types.PROGRESS: self._progress,
         }.items():
             self.protocol.fm.features.pop(method, None)
@@ -182,6 +197,27 @@ class EditorClient(LanguageClient):
         self.tell()
         return types.ShowDocumentResult(success=True)
 
+    def _apply(self, params: types.ApplyWorkspaceEditParams) -> types.ApplyWorkspaceEditResult:
+        self.edits.append(params)
+        self.tell()
+        if self.on_edit == "refuse":
+            return types.ApplyWorkspaceEditResult(applied=False, failure_reason="the file was changed")
+        if self.on_edit == "apply":
+            self.take(params.edit)
+        return types.ApplyWorkspaceEditResult(applied=True)
+
+    def take(self, edit: types.WorkspaceEdit) -> None:
+        """Apply a workspace edit as an editor does: all of it or nothing, for exactly the version it names."""
+        wanted: list[tuple[str, list[Any]]] = []
+        for each in edit.document_changes or ():
+            assert each.text_document.version in (None, self.versions[each.text_document.uri])
+            wanted.append((each.text_document.uri, list(each.edits)))
+        wanted += [(uri, list(edits)) for uri, edits in (edit.changes or {}).items()]
+        for uri, edits in wanted:
+            order = sorted(edits, key=lambda one: (one.range.start.line, one.range.start.character), reverse=True)
+            events = [types.TextDocumentContentChangePartial(range=one.range, text=one.new_text) for one in order]
+            self.edit(uri, self.versions[uri] + 1, *events)
+
     def _progress(self, params: types.ProgressParams) -> None:
         kinds = {
             "begin": types.WorkDoneProgressBegin,
@@ -189,7 +225,7 @@ class EditorClient(LanguageClient):
             "end": types.WorkDoneProgressEnd,
         }
         value = default_converter().structure(params.value, kinds[params.value["kind"]])
-        self.progress_reports[params.token].append(value)
+        self.progress_reports.setdefault(params.token, []).append(value)
         self.tell()
 
     def _hotspots(self, params: Any) -> None:
@@ -197,7 +233,7 @@ class EditorClient(LanguageClient):
         self.tell()
 
     def _jobs(self, params: Any) -> None:
-        self.jobs = [vars(each) if not isinstance(each, dict) else each for each in params.jobs]
+        self.jobs = [plain(each) for each in params.jobs]
         self.tell()
 
     async def until(self, found: Callable[[], Any], seconds: float = 30) -> Any:
@@ -230,11 +266,16 @@ class EditorClient(LanguageClient):
         """Open a file as an editor does; gives its URI."""
         content = text if text is not None else path.read_bytes().decode("utf-8", "replace")
         item = types.TextDocumentItem(uri=path.as_uri(), language_id=language, version=1, text=content)
+        self.texts[item.uri], self.versions[item.uri] = content, 1
         self.text_document_did_open(types.DidOpenTextDocumentParams(text_document=item))
         return path.as_uri()
 
     def edit(self, uri: str, version: int, *changes: types.TextDocumentContentChangeEvent) -> None:
         """Change an open text."""
+        text = SourceText.of(self.texts[uri])
+        for change in changes_of(changes):
+            text, _ = text.apply(change, self.encoding)
+        self.texts[uri], self.versions[uri] = text.text, version
         self.text_document_did_change(
             types.DidChangeTextDocumentParams(
                 text_document=types.VersionedTextDocumentIdentifier(uri=uri, version=version),
@@ -251,6 +292,36 @@ class EditorClient(LanguageClient):
         )
         return list(answer.items)
 
+    @property
+    def encoding(self) -> Any:
+        """The position encoding of the session."""
+        return (self.server_capabilities and self.server_capabilities.position_encoding) or "utf-16"
+
+    def save(self, uri: str) -> None:
+        """Write an open text to its file and say so."""
+        Path(uri.removeprefix("file://")).write_bytes(self.texts[uri].encode())
+        self.text_document_did_save(types.DidSaveTextDocumentParams(types.TextDocumentIdentifier(uri)))
+
+    async def actions(self, uri: str, line: int, *, only: list[str] | None = None, **more: Any) -> list[Any]:
+        """The code actions of a line (from 0), with the diagnostics on it as an editor sends them."""
+        found = await self.squiggles(uri)
+        here = [each for each in found if each.range.start.line <= line <= each.range.end.line]
+        span = types.Range(types.Position(line, 0), types.Position(line, 0))
+        context = types.CodeActionContext(diagnostics=here, only=only, **more)
+        document = types.TextDocumentIdentifier(uri)
+        return list(await self.text_document_code_action_async(types.CodeActionParams(document, span, context)) or [])
+
+    async def job(self, identifier: str, *states: str) -> dict[str, Any]:
+        """The job once it is in one of ``states`` (none: over); the client must have asked to be told of jobs."""
+
+        def reached() -> dict[str, Any] | None:
+            found = next((each for each in self.jobs if each["id"] == identifier), None)
+            live = {"queued", "running", "waiting-for-consent"}
+            good = found is not None and (found["state"] in states if states else found["state"] not in live)
+            return found if good else None
+
+        return await self.until(reached, 90)
+
     server_capabilities: types.ServerCapabilities | None = None
 
 
@@ -262,7 +333,8 @@ async def start(
 ) -> EditorClient:
     """Start a server for ``client`` and shake hands."""
     state = os.environ.get("OPTIMAS_STATE_DIR", str(cache / "state"))
-    environment = {**os.environ, "OPTIMAS_CACHE_DIR": str(cache), "OPTIMAS_STATE_DIR": state}
+    data = os.environ.get("OPTIMAS_DATA_DIR", str(cache / "data"))
+    environment = os.environ | {"OPTIMAS_CACHE_DIR": str(cache), "OPTIMAS_STATE_DIR": state, "OPTIMAS_DATA_DIR": data}
     await client.start_io(sys.executable, "-m", "optimas_lsp", env=environment)
     answer = await client.initialize_session(
         types.InitializeParams(
