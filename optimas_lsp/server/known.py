@@ -24,7 +24,7 @@ SCHEMA = "optimas.known/1"
 class Known(NamedTuple):
     """A finding by what stays from profile to profile: its file, kernel and rule, and the text of its line, stripped.
 
-    ``line`` is empty for what is said about a whole kernel.
+    ``rule`` has the evidence's source in front; ``line`` is empty for what is said about a whole kernel.
     """
 
     path: str

@@ -137,9 +137,9 @@ def _previous(session: Session, path: Path, shown: OpenReport) -> Path:
 
     Raises JobError when there is none.
     """
-    older = [each for each in session.snapshot.reports_for(path) if each.stamp.modified_ns < shown.stamp.modified_ns]
-    if older:
-        return older[0].path
+    older = session.snapshot.earlier_report(path, shown)
+    if older is not None:
+        return older.path
     for digest in reversed(session.loader.former.get(shown.path, [])):
         found = sorted(rule_pages.folder().glob(f"{digest}-*.optimas.json.zst"), key=lambda each: each.stat().st_mtime)
         if found and digest != shown.loaded.analysis.report.sha256:

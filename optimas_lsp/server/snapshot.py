@@ -111,6 +111,11 @@ class Snapshot:
         found = [report for report in self.reports.values() if report.match(path) is not None]
         return sorted(found, key=lambda report: (-report.stamp.modified_ns, str(report.path)))
 
+    def earlier_report(self, path: Path, shown: OpenReport) -> OpenReport | None:
+        """The newest report about the file at ``path`` that is older than ``shown``, one with samples if there is one."""
+        older = [each for each in self.reports_for(path) if each.stamp.modified_ns < shown.stamp.modified_ns]
+        return next((each for each in older if each.sampled), older[0] if older else None)
+
     def report_for(self, path: Path) -> OpenReport | None:
         """The report to show in the file at ``path``: the chosen one, else the one in the settings, else the newest.
 

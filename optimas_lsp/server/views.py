@@ -63,7 +63,7 @@ class Finding:
         """By what it is known from profile to profile, see ``known.Known``."""
         whole = self.evidence.location is None
         text = "" if whole else index.measured_line(self.line)
-        return str(index.path), self.kernel.mangled, self.evidence.rule, text
+        return str(index.path), self.kernel.mangled, f"{self.evidence.source} {self.evidence.rule}", text
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -418,13 +418,13 @@ def start_editor(cache: Path, capabilities: Callable[[str], dict[str, Any]]) -> 
     """Starts a session that several tests share; whoever asks must end it with ``stop_editor``."""
 
     async def one(
-        name: str,
+        name: str | None,
         *folders: Path,
         configuration: dict[str, Any] | None = None,
         options: Any = None,
         encodings: list[str] | None = None,
     ) -> EditorClient:
-        able = capabilities(name)
+        able = {} if name is None else capabilities(name)
         if encodings is not None:
             able["general"] = {**able.get("general", {}), "positionEncodings": encodings}
         return await start(cache, EditorClient(configuration), able, folders, options)

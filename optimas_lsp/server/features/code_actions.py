@@ -129,8 +129,8 @@ class _About:
             yield Proposed(f"Show what a model would be asked about {name}", QUICKFIX, (names.SHOW_PROMPT, here))
             yield Proposed(f"Profile {name}", QUICKFIX, (names.PROFILE_KERNEL, here))
         if self.kernels and self.view is not None:
-            older = len(self.snapshot.reports_for(self.view.index.path)) > 1
-            hindrance = "" if older else "there is no other report about this file"
+            older = self.snapshot.earlier_report(self.view.index.path, self.view.index.report)
+            hindrance = "" if older is not None else "there is no earlier report about this file"
             yield Proposed("Compare with the previous profile", QUICKFIX, (names.COMPARE, [self.uri]), hindrance)
 
 
