@@ -42,8 +42,10 @@ def tokens_of(text: str) -> int:
     return math.ceil(len(text.encode("utf-8", "surrogatepass")) / BYTES_PER_TOKEN)
 
 
-def fit(parts: Sequence[Droppable], render: Callable[[Sequence[Droppable]], str], limit: int) -> Fitted:
-    """The longest text of at most ``limit`` estimated tokens.
+def fit(
+    parts: Sequence[Droppable], render: Callable[[Sequence[Droppable]], str], limit: int, *, fixed: int = 0
+) -> Fitted:
+    """The longest text that takes, with ``fixed`` tokens of what always stands, at most ``limit`` estimated tokens.
 
     ``parts`` come least valuable first and are left out in that order; ``render`` writes the text without those given
     to it. Raises BudgetError that names the tokens needed at least.
@@ -51,15 +53,15 @@ def fit(parts: Sequence[Droppable], render: Callable[[Sequence[Droppable]], str]
     low, high = 0, len(parts)
     while low < high:
         middle = (low + high) // 2
-        if tokens_of(render(parts[:middle])) <= limit:
+        if tokens_of(render(parts[:middle])) + fixed <= limit:
             high = middle
         else:
             low = middle + 1
     text = render(parts[:low])
     tokens = tokens_of(text)
-    if tokens > limit:
+    if tokens + fixed > limit:
         raise BudgetError(
-            f"the prompt needs about {tokens:,} tokens even without everything that may be left out, and {limit:,} are "
+            f"the prompt needs about {tokens + fixed:,} tokens even without everything that may be left out, and {limit:,} are "
             "allowed",
             remedy="raise the limit (--max-tokens, rewrite.promptTokens)",
         )

@@ -83,7 +83,7 @@ def build_prompt(
     shown = reach(subject.home, _definition(subject, marks), subject.kernel, marks, source=subject.source)
     writer = Writer(subject, shown, marks, subset, _evidence(subject.kernel, subset), tuple(cases), frozenset(allow))
     system = system_text(subject.source.syntax.language, allow)
-    fitted = fit(writer.droppable(), writer.render, max_tokens - tokens_of(system))
+    fitted = fit(writer.droppable(), writer.render, max_tokens, fixed=tokens_of(system))
     left = writer.kept(fitted.dropped)
     return Prompt(
         kernel=subject.kernel.mangled,
