@@ -61,8 +61,8 @@ def fit(
     tokens = tokens_of(text)
     if tokens + fixed > limit:
         raise BudgetError(
-            f"the prompt needs about {tokens + fixed:,} tokens even without everything that may be left out, and {limit:,} are "
-            "allowed",
+            f"the prompt needs about {tokens + fixed:,} tokens even without everything that may be left out, and "
+            f"{limit:,} are allowed",
             remedy="raise the limit (--max-tokens, rewrite.promptTokens)",
         )
     return Fitted(text, tokens, tuple(parts[:low]))

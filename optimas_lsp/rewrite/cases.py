@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from optimas_lsp.errors import OptimasError
@@ -13,7 +14,7 @@ def keep(rewriting: Rewriting, folder: Path) -> Rewriting:
 
     Raises OptimasError when it cannot be written.
     """
-    name = f"{rewriting.prompt.source.replace('/', '-')}-{rewriting.prompt.kernel[:60]}"
+    name = re.sub(r"[^\w.+-]+", "-", f"{rewriting.prompt.source}-{rewriting.prompt.kernel[:60]}")[-120:].lstrip(".-")
     place = folder / name
     number = 1
     try:

@@ -90,7 +90,7 @@ class Writer:
     def droppable(self) -> list[Droppable]:
         """What may be left out, least valuable first; the best finding never is."""
         evidence = [
-            Droppable(f"evidence {each.evidence.id}", f"evidence {each.evidence.id} ({phrase(each.evidence.rule)})")
+            Droppable(f"evidence {each.evidence.id}", f"evidence {each.evidence.id}{_rule_of(each)}")
             for each in self.ranked[1:]
         ][::-1]
         last = evidence[-(KEPT_LONGEST - 1) :]
@@ -190,6 +190,11 @@ class Writer:
         for entry in sorted(fitting, key=lambda each: (-each.weight, each.name))[:MOST_TRANSFORMATIONS]:
             exact = "" if entry.exactness.startswith("exact") else " [may change the last bits]"
             yield f"- {entry.name}: {entry.title}. Needs: {entry.precondition}{exact}"
+
+
+def _rule_of(ranked: Ranked) -> str:
+    """The rule of a piece of evidence in brackets; nothing for one that is not ours, but a word out of the report."""
+    return f" ({ranked.evidence.rule})" if ranked.evidence.rule in knowledge.rules() else ""
 
 
 def _case(case: PastCase) -> Iterator[str]:

@@ -90,11 +90,18 @@ def _of_tokens(code: Sequence[Token], is_type: Callable[[str], bool]) -> Iterato
         yield name, Declared(place, first, end)
 
 
+def template_heads(code: Sequence[Token]) -> frozenset[str]:
+    """Words of a text that stand before template arguments for certain, as in ``Load<float, 128> load;``."""
+    joined = " ".join(token.text for token in code)
+    return frozenset(re.findall(r"(?<![.\w] )\b([^\W\d]\w*) < [\w:,*& ]+ > (?::: |[^\W\d]\w* [;({=])", joined))
+
+
 def _declared_here(code: Sequence[Token], at: int, is_type: Callable[[str], bool]) -> Token | None:
     token = code[at]
     if token.kind != "word" or at + 1 >= len(code):
         return None
-    if code[at + 1].text == "<" and is_type(token.text):
+    member = at > 0 and code[at - 1].text in {".", "->"}
+    if code[at + 1].text == "<" and not member and is_type(token.text):
         depth = 0
         for place in range(at + 1, min(at + _HEADS, len(code) - 2)):
             text = code[place].text

@@ -10,6 +10,7 @@ from optimas_lsp.rewrite.guard.rules import (
     constructs,
     control,
     effects,
+    inputs,
     placeholders,
     precision,
     preprocessor,
@@ -36,6 +37,7 @@ RULES: tuple[Rule, ...] = (
     *barriers.RULES,
     *control.RULES,
     *effects.RULES,
+    *inputs.RULES,
     *placeholders.RULES,
     *citations.RULES,
 )

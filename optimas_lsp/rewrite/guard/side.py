@@ -78,10 +78,18 @@ class Side:
         """The tree's root."""
         return None if self.syntax.tree is None else self.syntax.tree.root_node
 
+    @cached_property
+    def _nodes(self) -> tuple[tuple[str, Node], ...]:
+        return () if self.root is None else tuple((node.type, node) for node in within(self.root))
+
     def nodes(self, *types: str) -> Iterator[Node]:
         """Nodes of these types, or all, in the order of the text."""
-        if self.root is not None:
-            yield from within(self.root, *types)
+        return (node for kind, node in self._nodes if not types or kind in types)
+
+    @cached_property
+    def references(self) -> frozenset[str]:
+        """Variables that are references."""
+        return frozenset(re.findall(r"\w+", " ".join(map(self.source, self.nodes("reference_declarator")))))
 
     def source(self, node: Node) -> str:
         """The text of a node."""

@@ -62,8 +62,8 @@ def surroundings_of(syntax: Syntax, headers: Sequence[str] = ()) -> Surroundings
     functions = [function for each in parsed for function in each.functions]
     macros: dict[str, tuple[Macro, ...]] = {}
     words: set[str] = set()
-    for text in texts:
-        tokens = lex(text)
+    lexed = [lex(text) for text in texts]
+    for tokens in lexed:
         words |= {token.text for token in tokens if token.kind == "word"}
         for token in tokens:
             match = _DEFINE.match(token.text) if token.kind == "directive" else None
@@ -83,7 +83,7 @@ def surroundings_of(syntax: Syntax, headers: Sequence[str] = ()) -> Surroundings
         hosts=frozenset({function.name for function in functions if function.kind == "host"} - devices),
         devices=frozenset(devices),
         kernels=frozenset(function.name for function in functions if function.kind == "kernel"),
-        state=frozenset(name for text in texts for name in state_in(code_of(lex(text)), lasting)),
+        state=frozenset(name for tokens in lexed for name in state_in(code_of(tokens), lasting)),
         types=frozenset(match.group(1) for text in texts for match in _TYPE.finditer(text)) | frozenset(aliases),
         aliases=aliases,
     )

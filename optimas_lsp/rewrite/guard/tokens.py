@@ -65,24 +65,22 @@ def lex(text: str) -> tuple[Token, ...]:
         if kind == "blank":
             fresh = fresh or "\n" in found
         else:
-            tokens.append(Token(_kind(kind), found, place, line))
+            tokens.append(Token(_KINDS.get(kind, "stray"), found, place, line))
             fresh = (fresh and kind == "comment") or (kind == "directive")
         line += found.count("\n")
         place = match.end()
     return tuple(tokens)
 
 
-def _kind(name: str) -> TokenKind:
-    kinds: dict[str, TokenKind] = {
-        "comment": "comment",
-        "string": "string",
-        "number": "number",
-        "char": "char",
-        "word": "word",
-        "mark": "mark",
-        "directive": "directive",
-    }
-    return kinds.get(name, "stray")
+_KINDS: dict[str, TokenKind] = {
+    "comment": "comment",
+    "string": "string",
+    "number": "number",
+    "char": "char",
+    "word": "word",
+    "mark": "mark",
+    "directive": "directive",
+}
 
 
 def code_of(tokens: Iterable[Token]) -> tuple[Token, ...]:

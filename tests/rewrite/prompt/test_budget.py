@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import pytest
@@ -51,8 +52,10 @@ def test_what_is_for_reading_only_goes_before_the_best_evidence(subject: Callabl
 
 
 def test_a_budget_below_the_kernel_is_refused_with_what_it_needs(subject: Callable[[str], Subject]) -> None:
-    with pytest.raises(BudgetError, match=r"needs about [\d,]+ tokens"):
+    with pytest.raises(BudgetError, match=r"needs about [\d,]+ tokens .* and 500 are allowed") as caught:
         build_prompt(subject("accuracy"), max_tokens=500)
+    [needed] = re.findall(r"needs about ([\d,]+)", caught.value.what)
+    assert build_prompt(subject("accuracy"), max_tokens=int(needed.replace(",", ""))).evidence, "what it says is enough"
 
 
 @given(st.lists(st.text(max_size=40), max_size=12), st.integers(min_value=0, max_value=200))

@@ -9,7 +9,7 @@ from tree_sitter import Node
 
 from optimas_lsp.rewrite.guard.branches import Guards, guards_of, words_by_guard
 from optimas_lsp.rewrite.guard.case import Case, Finding, Rewrite, Rule, each
-from optimas_lsp.rewrite.guard.declared import Declared, declarations, members
+from optimas_lsp.rewrite.guard.declared import Declared, declarations, members, template_heads
 from optimas_lsp.rewrite.guard.names import names
 from optimas_lsp.rewrite.guard.side import declaring, line_of
 from optimas_lsp.rewrite.guard.surroundings import Callee, callees
@@ -112,7 +112,7 @@ def _declarations(rewrite: Rewrite, case: Case) -> Mapping[str, tuple[Declared, 
     """What the new text declares, by name."""
     known = names()
     local = {rewrite.after.source(child) for node in rewrite.after.nodes(*_TYPES) for child in declaring(node)}
-    types = known.types | known.scoped | case.around.types | local | (rewrite.before.words - rewrite.before.declared)
+    types = known.types | known.scoped | case.around.types | local | template_heads(rewrite.before.code)
     return declarations(rewrite.after, lambda word: word in types and word not in known.calls)
 
 

@@ -9,27 +9,14 @@ from tree_sitter import Node
 
 from optimas_lsp.rewrite.guard.case import Case, Finding, Rewrite, Rule, each
 from optimas_lsp.rewrite.guard.side import Side, line_of
-from optimas_lsp.rewrite.heading import Heading
-
-_WRITERS = re.compile(r"(?:atomic\w+|__st\w+|memcpy|memset|memcpy_async|__pipeline_memcpy_async|store|fetch_\w+)\Z")
-
-
-def _pointers(heading: Heading) -> tuple[tuple[str, bool], ...]:
-    """Names of pointer and reference parameters, and whether what they point at is const."""
-    found: list[tuple[str, bool]] = []
-    for parameter in heading.parameters:
-        words = [text for text in parameter if re.fullmatch(r"[^\W\d]\w*", text)]
-        if any(text in {"*", "&", "["} for text in parameter) and words:
-            star = next((at for at, text in enumerate(parameter) if text in {"*", "&", "["}), len(parameter))
-            found.append((words[-1], "const" in parameter[:star]))
-    return tuple(found)
+from optimas_lsp.rewrite.guard.writes import is_argument, pointers, roots, targets
 
 
 def _written(side: Side) -> frozenset[str]:
     """Root names of everything assigned through an index, a dereference, a member, or handed to a writing call."""
     found: set[str] = set()
-    for target in _targets(side):
-        if target.type != "identifier" or _is_argument(target):
+    for target in targets(side):
+        if target.type != "identifier" or is_argument(target):
             found.update(re.findall(r"[^\W\d]\w*", side.source(target)))
     return frozenset(found)
 
@@ -49,7 +36,7 @@ def _outputs(rewrite: Rewrite, _: Case) -> Iterator[Finding]:
         return
     written = _written(rewrite.before)
     inside = frozenset(token.text for token in rewrite.main.tokens[rewrite.main.body or 0 :])
-    for name, constant in _pointers(rewrite.heading):
+    for name, constant in pointers(rewrite.heading):
         if constant or name not in written:
             continue
         if name not in inside:
@@ -69,7 +56,7 @@ _COMPARING = frozenset({"==", "!=", "<", ">", "<=", ">=", "&&", "||", "!"})
 
 def _reaches_a_write(side: Side, name: str) -> bool:
     """Whether something is written through ``name``, or it is handed on to where that may happen."""
-    if any(name in _roots(side, target) for target in _targets(side)):
+    if any(name in roots(side, target) for target in targets(side)):
         return True
     return any(side.source(node) == name and _is_handed_on(side, node) for node in side.nodes("identifier"))
 
@@ -134,97 +121,6 @@ def _state(rewrite: Rewrite, case: Case) -> Iterator[Finding]:
             )
 
 
-def _const(rewrite: Rewrite, _: Case) -> Iterator[Finding]:
-    side = rewrite.after
-    for token in side.code:
-        if token.kind == "word" and token.text == "const_cast" and "const_cast" not in rewrite.before.words:
-            yield rewrite.found(token.line, "const_cast takes the protection off an input")
-    inputs = {name for name, constant in _pointers(rewrite.heading) if constant}
-    old = _freed(rewrite.before, inputs)
-    freed = _freed(side, inputs)
-    for target in _targets(side):
-        if _casts(side, target, inputs):
-            yield rewrite.found(line_of(target), "an input that is const is written through a cast")
-        elif through := sorted((freed - old).intersection(_roots(side, target))):
-            yield rewrite.found(line_of(target), f"an input that is const is written through '{through[0]}'")
-
-
-def _freed(side: Side, inputs: set[str]) -> set[str]:
-    """Names of pointers that a cast makes of ``inputs`` and that may be written through."""
-    freed: set[str] = set()
-    assigned = [
-        (declarator, value, node.parent)
-        for node in side.nodes("init_declarator", "assignment_expression")
-        if (declarator := node.child_by_field_name("declarator") or node.child_by_field_name("left")) is not None
-        and (value := node.child_by_field_name("value") or node.child_by_field_name("right")) is not None
-    ]
-    for _ in range(4):  # an alias of an alias of an alias is as far as anybody goes
-        for declarator, value, outer in assigned:
-            shown = "" if outer is None else side.source(outer).split("=", 1)[0]
-            passed_on = bool(freed & set(re.findall(r"[^\W\d]\w*", side.source(value)))) and "*" in shown
-            if _casts(side, value, inputs) or passed_on:
-                freed.update(re.findall(r"[^\W\d]\w*", side.source(declarator))[-1:])
-    return freed
-
-
-_CAST = re.compile(
-    r"\(\s*((?:[^\W\d]\w*\s*(?:::\s*)?)+)\*\s*(?:const\s*|__restrict__\s*)?\)\s*[(&]*\s*(\w+)"
-    r"|(const|reinterpret)_cast\s*<([^<>]*\*[^<>]*)>\s*\(\s*&?(\w+)"
-)
-
-
-def _casts(side: Side, node: Node, inputs: set[str]) -> bool:
-    """Whether a cast in the expression makes a pointer to what may be written of an input that is const."""
-    if node.type == "identifier":
-        return False
-    for match in _CAST.finditer(side.source(node)):
-        kind, name = (match.group(1), match.group(2)) if match.group(2) else (match.group(4), match.group(5))
-        if name in inputs and "const" not in kind.split():
-            return True
-    return False
-
-
-def _targets(side: Side) -> Iterator[Node]:
-    """Everything that is written through: left sides, operands of ``++``, first arguments of writing calls."""
-    for node in side.nodes("assignment_expression", "update_expression", "call_expression"):
-        target = node.child_by_field_name("left") or node.child_by_field_name("argument")
-        if node.type == "call_expression":
-            target = _first_written(side, node)
-        if target is not None:
-            yield target
-
-
-def _first_written(side: Side, call: Node) -> Node | None:
-    called, arguments = call.child_by_field_name("function"), call.child_by_field_name("arguments")
-    name = "" if called is None else re.split(r"::|\.|->", side.source(called))[-1].split("<")[0]
-    if not _WRITERS.match(name) or arguments is None or not arguments.named_children:
-        return None
-    return arguments.named_children[0]
-
-
-def _roots(side: Side, target: Node) -> Iterator[str]:
-    """The names through which a target is written: ``p`` in ``p[i].x``, ``*(p + 1)``, ``&p[i]`` and ``(c ? p : q)[i]``.
-
-    None for a plain variable.
-    """
-    waiting = [] if target.type == "identifier" and not _is_argument(target) else [target]
-    while waiting:
-        node = waiting.pop()
-        if node.type == "identifier":
-            yield side.source(node)
-            continue
-        children = [
-            child
-            for field in ("argument", "left", "right", "value", "consequence", "alternative")
-            if (child := node.child_by_field_name(field)) is not None
-        ]
-        waiting += children or node.named_children[:1]
-
-
-def _is_argument(node: Node) -> bool:
-    return node.parent is not None and node.parent.type == "argument_list"
-
-
 def _invented(rewrite: Rewrite, _: Case) -> Iterator[Finding]:
     had = {rewrite.before.source(node) for node in _addresses(rewrite.before)}
     for node in _addresses(rewrite.after):
@@ -250,6 +146,5 @@ RULES = (
     Rule("lost-output", "what the function wrote it still writes", "fail", each(_outputs)),
     Rule("unused-input", "parameters that are not used any more are looked at by the proof", "flag", each(_inputs)),
     Rule("global-state", "no variable that outlives a launch is newly used", "fail", each(_state)),
-    Rule("const-cast", "const inputs stay const", "fail", each(_const)),
     Rule("invented-address", "no pointer is made of a number", "fail", each(_invented)),
 )

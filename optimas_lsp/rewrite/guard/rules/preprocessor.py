@@ -16,6 +16,9 @@ from optimas_lsp.rewrite.guard.tokens import Token, closing_of
 _UNROLL = re.compile(
     r"#\s*pragma\s+(?:unroll(?:\s*\(\s*[\w\s*/+-]+\s*\)|\s+[\w*/+-]+)?|nounroll)\s*(?://.*)?", re.DOTALL
 )
+MOST_UNROLLED = 1024
+"""A loop unrolled further only keeps the compiler busy."""
+
 _VALUES = frozenset(
     {"sizeof", "alignof", "const", "true", "false", "nullptr", "static_cast", "and", "or", "not", "xor", "bitand"}
     | {"bitor", "compl", "not_eq", "__restrict__", "__restrict", "restrict"}
@@ -30,7 +33,10 @@ def _plain(text: str) -> str:
 def _directives(rewrite: Rewrite, _: Case) -> Iterator[Finding]:
     had = Counter(_kept(rewrite.before))
     for token in rewrite.after.code:
-        if token.kind == "directive" and not _UNROLL.fullmatch(token.text.strip()):
+        if token.kind == "directive" and any(int(number) > MOST_UNROLLED for number in re.findall(r"\d+", token.text)):
+            if token.text not in rewrite.before.text:
+                yield rewrite.found(token.line, f"'{_plain(token.text)[:60]}' has the compiler write out too much")
+        elif token.kind == "directive" and not _UNROLL.fullmatch(token.text.strip()):
             had[_plain(token.text)] -= 1
             if had[_plain(token.text)] < 0:
                 yield rewrite.found(token.line, f"'{_plain(token.text)[:60]}' is new; only '#pragma unroll' may be")
