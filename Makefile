@@ -35,8 +35,8 @@ bench: $(VENV)/.stamp-dev ## every benchmark: one line "name value unit" each, J
 lint: $(VENV)/.stamp-dev ## ruff, strict types, import contracts
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/basedpyright --pythonpath $(BIN)/python && $(BIN)/lint-imports --no-logo
 
-docs: $(VENV)/.stamp-dev ## write the generated pages again (settings, rules, schemas)
-	@$(BIN)/optimas docs
+docs: $(VENV)/.stamp-dev ## write again what is generated (settings, rules, samples/corpus)
+	@$(BIN)/optimas docs && $(BIN)/python samples/publish.py
 
 clean: ## remove what make created here
 	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache
