@@ -10,7 +10,6 @@ import asyncio
 import functools
 import re
 import shutil
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -23,6 +22,7 @@ from optimas_lsp.errors import OptimasError
 from optimas_lsp.insight.evidence import KernelAnalysis
 from optimas_lsp.prove.bundle import snapshot
 from optimas_lsp.prove.proving import Prover
+from optimas_lsp.prove.scratch import scratch
 from optimas_lsp.rewrite.backends.model import Usage
 from optimas_lsp.rewrite.candidate import Candidate, Encoding
 from optimas_lsp.rewrite.edits import between
@@ -35,8 +35,8 @@ from optimas_lsp.source.text import SourceText
 
 async def run_rounds(first: Course, notify: Notify, *, clock: Callable[[], float] = time.monotonic) -> Rewriting:
     """Rounds until their number, the ceiling, the gains or the budget end them; the outcome says which did."""
-    with tempfile.TemporaryDirectory(prefix="optimas-rounds-", ignore_cleanup_errors=True) as scratch:
-        rounds = _Rounds(first, Path(scratch), notify, clock, clock())
+    with scratch("rounds") as folder:
+        rounds = _Rounds(first, folder, notify, clock, clock())
         return await rounds.run()
 
 

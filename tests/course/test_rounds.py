@@ -14,7 +14,6 @@ import pytest
 
 from optimas_lsp.config import Settings
 from optimas_lsp.course import Course, Request
-from optimas_lsp.course import rounds as rounds_module
 from optimas_lsp.course.rounds import run_rounds, share_of_ceiling
 from optimas_lsp.prove.executors.local import Local
 from optimas_lsp.prove.proving import Prover
@@ -194,6 +193,6 @@ def test_progress_says_which_round_it_is(course: Make) -> None:
 def test_nothing_of_the_rounds_is_left(course: Make, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     scratch = tmp_path / "scratch"
     scratch.mkdir()
-    monkeypatch.setattr(rounds_module.tempfile, "tempdir", str(scratch))
+    monkeypatch.setattr("tempfile.tempdir", str(scratch))
     run(course(["proven", "proven", "proven"], [REPORT, REPORT], rounds=2))
     assert list(scratch.iterdir()) == []

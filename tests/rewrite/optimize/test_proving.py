@@ -8,9 +8,10 @@ from pathlib import Path
 
 import psutil
 import pytest
-from rewriting_samples import GOOD, program
+from rewriting_samples import ACCURACY, GOOD, program
 from test_optimize import profile, task_of
 
+from optimas_lsp.course import Course, Request
 from optimas_lsp.profile.model import Profile
 from optimas_lsp.prove.building import ScratchBuilder
 from optimas_lsp.prove.executors.local import Local
@@ -101,3 +102,18 @@ def test_an_inferred_target_is_said_with_what_is_to_be_accepted(tmp_path: Path, 
     assert prover.action is not None
     assert "accuracy.cu defines main; no build file is about it" in prover.action.sentence()
     assert "on cluster, where the folder is copied to" in prover.action.sentence()
+
+
+def test_a_rewrite_of_a_kernel_without_a_program_says_what_a_proof_needs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPTIMAS_STATE_DIR", str(tmp_path / "state"))
+    monkeypatch.setenv("OPTIMAS_DATA_DIR", str(tmp_path / "data"))
+    source = program(tmp_path)
+    (source.parent / "optimas.toml").unlink()
+    source.write_text(source.read_text("utf-8").replace("int main(", "int program("), "utf-8")
+    settings = {"prove": {"executor": "ssh", "host": "cluster"}, "corpus": {"enable": False}}
+    course = Course.of(Request(source=source, profile=ACCURACY.report, settings=settings))
+    assert course.prover is None
+    assert "no file beside accuracy.cu defines main; write or name a program that runs the kernel" in course.unproven
+    assert not any(action.kind == "run" and "proof" in action.why for action in course.actions)
