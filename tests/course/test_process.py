@@ -72,6 +72,17 @@ def test_a_rewrite_without_a_build_needs_no_consent(folder: Path, tmp_path: Path
     assert outcome["explanation"][-1].startswith("Effect: Not timed: not proven")
 
 
+def test_a_recorded_proof_needs_no_build_because_it_runs_nothing(folder: Path, tmp_path: Path) -> None:
+    shutil.copy(SAMPLE / "outcomes.json", folder)
+    settings = {"prove": {"executor": "recorded", "records": "."}, "corpus": {"enable": False}}
+    course = Process(tmp_path / "state", request(folder, build=False, settings=settings))
+    seen = list(course.lines())
+    assert course.process.wait(60) == 0
+    assert [each["stage"] for each in seen[:-1]] == ["select", "propose", "guard", "prove"]
+    assert seen[-1]["outcome"]["proof"]["state"] == "proven"
+    assert "recorded on NVIDIA H200" in seen[-1]["outcome"]["proof"]["details"]["recorded"]
+
+
 def test_only_the_named_transformation_is_tried(folder: Path, tmp_path: Path) -> None:
     course = Process(tmp_path / "state", request(folder, build=False, transformation="restrict-pointers"))
     outcome = course.until("outcome")["outcome"]

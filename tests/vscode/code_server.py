@@ -124,6 +124,7 @@ def editor(
         "XDG_DATA_HOME": str(folder / "share"),
         "XDG_CACHE_HOME": str(folder / "cache"),
         "XDG_STATE_HOME": str(folder / "state"),
+        "OPTIMAS_DATA_DIR": str(folder / "attempts"),
     }
     program = str(cache / "node_modules" / ".bin" / "code-server")
     trust = [] if restricted else ["--disable-workspace-trust"]
