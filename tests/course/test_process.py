@@ -78,7 +78,9 @@ def test_a_recorded_proof_needs_no_build_because_it_runs_nothing(folder: Path, t
     course = Process(tmp_path / "state", request(folder, build=False, settings=settings))
     seen = list(course.lines())
     assert course.process.wait(60) == 0
-    assert [each["stage"] for each in seen[:-1]] == ["select", "propose", "guard", "prove"]
+    stages = [each["stage"] for each in seen[:-1]]
+    assert "prove" in stages
+    assert "compile" not in stages
     assert seen[-1]["outcome"]["proof"]["state"] == "proven"
     assert "recorded on NVIDIA H200" in seen[-1]["outcome"]["proof"]["details"]["recorded"]
 
