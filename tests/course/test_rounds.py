@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 import pytest
 
+from optimas_lsp.cli.optimize import as_text
 from optimas_lsp.config import Settings
 from optimas_lsp.course import Course, Request
 from optimas_lsp.course.rounds import run_rounds, share_of_ceiling
@@ -109,6 +110,10 @@ def test_each_round_starts_from_the_winner_and_the_whole_is_proven_against_the_o
     assert found.sentence == "a rewrite of adjacent_kernel in 2 rounds; proven, number 3"
     assert found.ended == "all 2 rounds were made"
     assert found.diff.startswith("--- a/adjacent.cu")
+    text = as_text(found)
+    assert "round 1  candidate: a rewrite of adjacent_kernel passes the guardrails and builds; proven, number 1" in text
+    assert "ended    all 2 rounds were made" in text
+    assert found.diff.rstrip() in text
     assert all(each.scores is not None for each in found.rounds)
     assert found.scores is not None
     assert found.scores["citations"]["coverage"]["why_not"].startswith("the change is of several rounds")

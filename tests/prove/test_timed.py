@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import pytest
 
-from optimas_lsp.prove.runner import timed, tools
-from optimas_lsp.prove.runner.job import TIMING
+from optimas_lsp.prove.options import SHORT_TIMING
+from optimas_lsp.prove.runner import timed, timing, tools
+from optimas_lsp.prove.runner.job import TIMING, Job
+from optimas_lsp.prove.runner.record import Record
 
 NONE: tuple[str, ...] = ()
 STATE = {"sm_mhz": 1980.0, "memory_mhz": 2619.0, "temperature_c": 40.0, "throttle": "0x0000000000000000"}
@@ -217,3 +220,53 @@ def test_the_clocks_are_those_of_the_gpu_that_programs_see(tmp_path, monkeypatch
     assert tools.state()["sm_mhz"] == 1980
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     assert tools.state()["sm_mhz"] == 345
+
+
+def raced(relative: float, chance: random.Random, noise: float = 0.02) -> tuple[str, int]:
+    """How the second of two candidates ends its race when it is ``relative`` times as fast as the first."""
+    times: dict[float, tuple[str, int, float]] = {}
+    best = None
+    for speed in (1.5, 1.5 * relative):
+        plan = {**TIMING, **SHORT_TIMING, "race": {"best": best}}
+        a: list[float] = []
+        b: list[float] = []
+        why = ""
+        while not why:
+            a.append(chance.lognormvariate(0, noise))
+            b.append(chance.lognormvariate(0, noise) / speed)
+            why = timed._enough(series(a, b), plan, NONE, len(a), 0.0)
+        best = timing.ratio(a, b)[1]
+        times[speed] = why, len(a), best
+    why, pairs, _low = times[1.5 * relative]
+    return why, pairs
+
+
+def test_a_race_costs_the_worse_few_runs_and_the_equal_nothing() -> None:
+    chance = random.Random(5)
+    worse = [raced(0.85, chance) for _ in range(6)]
+    equal = [raced(1.0001, chance) for _ in range(6)]
+    assert all(ended == ("race", 5) for ended in worse)
+    assert not any(why == "race" for why, _pairs in equal)
+
+
+def test_both_sides_warm_up_and_then_take_turns(monkeypatch: pytest.MonkeyPatch, packed) -> None:
+    order: list[str] = []
+
+    def once(_job: Job, side: str, _name: str, label: str, *rest: Any) -> None:
+        order.append(f"{side[0]} {label}")
+        times = {"baseline": 2.0, "candidate": 1.0}
+        rest[1]["program_s"].append(times[side] + len(order) / 1000)
+
+    def run(_job: Job, side: str, _name: str, label: str, **_more: Any) -> None:
+        order.append(f"{side[0]} {label}")
+
+    monkeypatch.setattr(timed, "_time_once", once)
+    monkeypatch.setattr(Job, "run", run)
+    job = Job(packed(options={"timing": {"min_pairs": 3, "max_pairs": 3}}).folder)
+    why, _series, found = timed._measured(job, Record(job.folder, "x"), "default", NONE)
+    assert why == ""
+    assert order == [
+        *("b warm-up", "c warm-up"),
+        *("b time-0", "c time-0", "c time-1", "b time-1", "b time-2", "c time-2"),
+    ]
+    assert found["pairs"] == 3

@@ -21,6 +21,8 @@ from wire_server import Answer, serving
 
 from optimas_lsp.cli.app import app
 from optimas_lsp.cli.schema import json_schema
+from optimas_lsp.course import Course, Request
+from optimas_lsp.errors import OptimasError
 from optimas_lsp.rewrite.compile import find_compiler
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -199,3 +201,31 @@ def test_the_whole_path_with_a_real_model_on_this_machine(tmp_path: Path) -> Non
     assert status == (0 if found["status"] in {"candidate", "nothing"} else 1)
     assert 0 < first["usage"]["input_tokens"] <= found["prompt"]["tokens"], "the estimate is an upper one"
     assert found["usage"]["cost_usd"] == 0.0
+
+
+class StoppedError(OptimasError):
+    """Enough was seen."""
+
+
+@pytest.mark.parametrize(
+    ("backend", "expected"),
+    [("catalogue", (5, 1)), ("ollama", (5, 5))],
+)
+def test_how_much_is_tried_can_be_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, backend: str, expected: tuple[int, int]
+) -> None:
+    seen: list[dict[str, Any]] = []
+
+    def of(request: Request, **_rest: object) -> None:
+        assert request.settings is not None
+        seen.append(request.settings)
+        raise StoppedError("enough")
+
+    monkeypatch.setattr(Course, "of", of)
+    source = program(tmp_path, settings=f'[rewrite]\nbackend = "{backend}"\nmodel = "m"\n')
+    options = ("--candidates", "5", "--budget", "90", "--rounds", "4", "--reprofile")
+    assert run(source, *options)[0] == 2
+    [settings] = seen
+    assert (settings["search"]["candidates"], settings["rewrite"]["samples"]) == expected
+    assert (settings["search"]["budget_seconds"], settings["search"]["rounds"]) == (90, 4)
+    assert settings["prove"]["reprofile"] is True
