@@ -43,7 +43,7 @@ async def run_rounds(first: Course, notify: Notify, *, clock: Callable[[], float
 def share_of_ceiling(kernel: KernelAnalysis) -> float | None:
     """How much of what the roofline allows for its own work a kernel reaches, 0 to 1; None where that is unknown."""
     ceiling = None if kernel.roofline is None else kernel.roofline.ceiling
-    return None if ceiling is None else 1 / (ceiling.work_speedup or ceiling.speedup)
+    return None if ceiling is None else 1 / (ceiling.plausible_speedup or ceiling.speedup)
 
 
 @dataclass(frozen=True)
