@@ -112,7 +112,7 @@ class Snapshot:
         return sorted(found, key=lambda report: (-report.stamp.modified_ns, str(report.path)))
 
     def earlier_report(self, path: Path, shown: OpenReport) -> OpenReport | None:
-        """The newest report about the file at ``path`` that is older than ``shown``, one with samples if there is one."""
+        """The newest report about the file at ``path`` that is older than ``shown``; if possible one with samples."""
         older = [each for each in self.reports_for(path) if each.stamp.modified_ns < shown.stamp.modified_ns]
         return next((each for each in older if each.sampled), older[0] if older else None)
 

@@ -65,8 +65,11 @@ def published(snapshot: Snapshot, uri: str) -> list[str]:
     hints, maximum = settings.diagnostics.hints, settings.diagnostics.maximum_per_file
     text, encoding = view.document.text, snapshot.client.encoding
     known, show_known = snapshot.known_in(index), settings.diagnostics.known == "hint"
-    lowered = index.derived((SOURCE, client, pages, "known"), lambda: _still(index, client, pages, known=True))
     rewrites = rewritten_here(snapshot, view)
+
+    def lowered() -> dict[Finding, _Still]:
+        return index.derived((SOURCE, client, pages, "known"), lambda: _still(index, client, pages, known=True))
+
     diagnostics = [changed_diagnostic(snapshot, view, each) for each in rewrites][:maximum]
     for line, finding in view.findings():
         is_known = finding in known
@@ -76,7 +79,7 @@ def published(snapshot: Snapshot, uri: str) -> list[str]:
             continue
         if len(diagnostics) >= maximum:
             break
-        part = lowered[finding] if is_known else still[finding]
+        part = lowered()[finding] if is_known else still[finding]
         related = f',"relatedInformation":[{_placed(snapshot, view, part.related)}]' if part.related else ""
         diagnostics.append(f'{{"range":{encoded_code_range(text, line, encoding)},{part.members}{related}}}')
     return diagnostics
