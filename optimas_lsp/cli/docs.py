@@ -59,13 +59,15 @@ def docs(
 
 
 def pages(folder: Path) -> Iterator[tuple[str, str]]:
-    """Path under ``folder`` and text of every generated page, and of one written by hand around a generated table."""
+    """Path under ``folder`` and text of every generated page, and of two written by hand around a generated table."""
     from optimas_lsp.insight import knowledge
-    from optimas_lsp.rewrite.guard.manual import with_table
+    from optimas_lsp.rewrite.catalogue import manual as transformations
+    from optimas_lsp.rewrite.guard import manual as guardrails
 
     yield "settings.md", settings_page()
-    if (page := folder / "guardrails.md").is_file():
-        yield page.name, with_table(page.read_text("utf-8"), page)
+    for name, manual in (("guardrails.md", guardrails), ("catalogue.md", transformations)):
+        if (page := folder / name).is_file():
+            yield name, manual.with_table(page.read_text("utf-8"), page)
     yield "rules/README.md", knowledge.index()
     for rule in knowledge.rules().values():
         yield f"rules/{rule.name}.md", knowledge.page(rule)

@@ -20,7 +20,9 @@ def check(output: Path, inputs: Iterable[Path]) -> None:
     for each in inputs:
         if _same(output, each):
             raise OutputError(
-                "this is the report itself", where=output, remedy="give -o another name; the report stays as it is"
+                "this is the report itself, or another file that is read",
+                where=output,
+                remedy="give -o another name; what is read stays as it is",
             )
     if output.is_dir():
         raise OutputError("this is a folder", where=output, remedy="give -o the name of a file in it")

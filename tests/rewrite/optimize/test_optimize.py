@@ -28,7 +28,7 @@ from optimas_lsp.rewrite.edits import apply
 from optimas_lsp.rewrite.guard.model import Verdict
 from optimas_lsp.rewrite.optimize import Task, optimize
 from optimas_lsp.rewrite.outcome import Proof, Rewriting, Stage
-from optimas_lsp.rewrite.prompt import build_prompt
+from optimas_lsp.rewrite.prompt import Prompt, build_prompt
 from optimas_lsp.rewrite.prompt_files import Files
 from optimas_lsp.rewrite.task import UnsupportedSourceError
 from optimas_lsp.source.paths import PathMapper
@@ -210,6 +210,21 @@ def test_three_tries_then_a_person_looks_and_everything_is_kept(tmp_path: Path, 
     assert "undefined reference" in (place / "build-3.log").read_text("utf-8")
     again = keep(found, tmp_path / "cases")
     assert again.kept != kept.kept
+
+
+@pytest.mark.parametrize("kernel", ["../../escape", "a/b\\c\x00d\ne", "..", "x" * 400, "\u202egnp", ""])
+def test_a_case_is_kept_inside_of_its_folder_whatever_a_report_calls_the_kernel(tmp_path: Path, kernel: str) -> None:
+    prompt = Prompt(
+        kernel=kernel, source="a/../k.cu", subset="pc", functions=(), evidence=(), system="s", user="u", tokens=2
+    )
+    ended = Rewriting(
+        status="manual-review", sentence="it failed", source="k.cu", kernel=kernel, backend="openai", prompt=prompt
+    )
+    for _ in range(2):
+        kept = Path(keep(ended, tmp_path / "cases").kept or "")
+        assert kept.parent == tmp_path / "cases"
+        assert kept.name.isprintable()
+        assert (kept / "prompt.txt").read_text("utf-8") == "s\nu"
 
 
 @pytest.mark.parametrize(
