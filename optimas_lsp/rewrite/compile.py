@@ -119,7 +119,7 @@ def _from_database(source: Path, folder: Path) -> Command | None:
     for place in (folder / "compile_commands.json", folder / "build" / "compile_commands.json"):
         try:
             entries: object = json.loads(place.read_text("utf-8"))
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             continue
         for entry in cast("list[dict[str, Any]]", entries) if isinstance(entries, list) else []:
             directory = Path(str(entry.get("directory", ".")))

@@ -229,6 +229,44 @@ def test_a_strange_makefile_does_no_harm(tmp_path: Path, rules: str) -> None:
     assert infer(folder, "main.cu").target.inputs["default"]
 
 
+BOMB = "".join(f"A{n} = $(A{n + 1})$(A{n + 1})\n" for n in range(60))
+DOUBLED = "set(A x)\n" + 'set(A "${A}${A}")\n' * 60
+LOOPS = "".join(f"foreach(i{n} a b c d e f g h)\n" for n in range(12)) + "set(x y)\n" + "endforeach()\n" * 12
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"Makefile": BOMB + "p: main.cu\n\t$(A0)nvcc -o p main.cu\n"},
+        {"Makefile": BOMB + "A60 = xxxxxxxx\nX := $(A0)\np: $(A0)\n\tnvcc -o p $(A0)\n"},
+        {"Makefile": "".join(f"t{n}: t{n + 1}\n\ttrue\n" for n in range(5000)) + "p: t0\n\tnvcc -o p main.cu\n"},
+        {"Makefile": "p" + " " * 900_000 + "q\n" + "$(" * 40_000},
+        {"CMakeLists.txt": "project(p)\n" + DOUBLED + "add_executable(p ${A} other.cu)\n"},
+        {"CMakeLists.txt": "project(p)\n" + LOOPS},
+        {"CMakeLists.txt": "project(p)\n" + "#[[" * 200_000 + "${" * 100_000},
+        {"CMakeLists.txt": "project(p)\nadd_subdirectory(a)\n", "a/CMakeLists.txt": "add_subdirectory(../b b)\n",
+         "b/CMakeLists.txt": "add_subdirectory(../a a)\n"},
+        {"CMakeLists.txt": "project(p)\n" + "".join(f"add_library(l{n} x.cu)\ntarget_link_libraries(l{n} l{n + 1})\n"
+                                                    for n in range(3000)) + "add_executable(p y.cu)\n"},
+        {"other.cu": "/*" * 400_000, "third.cu": "\n" * 900_000},
+        {"compile_commands.json": "[" * 100_000},
+        {"compile_commands.json": json.dumps([{"file": "a\0b", "command": "c"}, 3, {"file": "x" * 9000, "command": "c"}])},
+        {"CMakeLists.txt": "project(p)\nadd_subdirectory(a\0b)\nadd_executable(p a\0b.cu " + "x" * 9000 + ".cu)\n"},
+        {"CMakeLists.txt": "project(p)\n" + "foreach(i a)\n" * 3000 + "endforeach()\n" * 3000},
+        {"Makefile": "p: " + "x" * 9000 + ".o\n\tnvcc -o p y\0z.cu " + "x" * 9000 + ".cu\n"},
+    ],
+)  # fmt: skip
+def test_no_file_makes_it_fail_or_go_on_for_ever(tmp_path: Path, files: dict[str, str]) -> None:
+    folder = write(tmp_path, {**files, "main.cu": '#include "a.h"\nint main() {}\n', "a.h": '#include "a.h"\n'})
+    assert infer(folder, "main.cu").target.inputs["default"]
+
+
+def test_a_recipe_goes_on_after_an_empty_line(tmp_path: Path) -> None:
+    rules = "p: main.cu\n\n\techo first\n\n\tnvcc -o $@ $<\n"
+    folder = write(tmp_path, {"Makefile": rules, "main.cu": "int main() {}\n"})
+    assert infer(folder, "main.cu").target.build == (("make", "p"),)
+
+
 def test_what_is_configured_is_not_inferred(tmp_path: Path) -> None:
     toml = '[target]\nbuild = [["true"]]\n[target.inputs]\nsmall = ["./a"]\n'
     folder = write(tmp_path, {"optimas.toml": toml, "Makefile": MAKEFILE, "a.cu": KERNEL})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import os
 import re
 from collections.abc import Iterator, Sequence
@@ -14,9 +15,18 @@ FILE = "CMakeLists.txt"
 MOST_FILES = 2000
 """Files that a GLOB may name; more are left out."""
 
+MOST_LOOKED = 50_000
+"""Files that a recursive GLOB looks at."""
+
+MOST_COMMANDS = 50_000
+"""Commands that are followed, loops and subfolders included; the rest is not."""
+
+LONGEST = 100_000
+"""Characters of one value."""
+
 _TOKEN = re.compile(
-    r"#\[(=*)\[.*?\]\1\]|#[^\n]*|\[(=*)\[(?P<bracket>.*?)\]\2\]|\"(?P<quoted>(?:\\.|[^\"\\])*)\"|(?P<open>\()|(?P<close>\))"
-    r"|(?P<word>(?:\\.|\$\{[^}]*\}|\$<[^>]*>|[^\s()#\"\\])+)",
+    r"#\[(=*)\[.*?(?:\]\1\]|\Z)|#[^\n]*|\[(=*)\[(?P<bracket>.*?)(?:\]\2\]|\Z)|\"(?P<quoted>(?:\\.|[^\"\\])*)\"|(?P<open>\()|(?P<close>\))"
+    r"|(?P<word>(?:\\.|\$\{[^}\s]{0,200}\}|\$<[^>\s]{0,200}>|[^\s()#\"\\])+)",
     re.DOTALL,
 )
 _VARIABLE = re.compile(r"\$\{([^${}]*)\}")
@@ -46,6 +56,8 @@ class Project:
     conditions: bool = False
     architectures: bool = False
     variables: dict[str, str] = field(default_factory=dict[str, str])
+    folders: set[Path] = field(default_factory=set[Path])
+    left: int = MOST_COMMANDS
 
     def programs(self, capability: int | None) -> tuple[Built, ...]:
         """The programs, each with the sources of the project's own libraries that it links."""
@@ -56,22 +68,23 @@ class Project:
             place = Path(os.path.normpath(Path(target.place, target.output or name)))
             if not target.program or "${" in str(place) or not place.is_relative_to(self.root):
                 continue
-            sources, folders = self._whole(name, set())
+            sources, folders = self._whole(name)
             commands = (configure, ("cmake", "--build", BUILD, "--target", name))
             binary = place.relative_to(self.root).as_posix()
             found.append(Built(name, commands, binary, tuple(sources), tuple(folders)))
         return tuple(found)
 
-    def _whole(self, name: str, seen: set[str]) -> tuple[list[Path], list[Path]]:
-        if name in seen or name not in self.targets:
-            return [], []
-        seen.add(name)
-        target = self.targets[name]
-        sources, folders = list(target.sources), list(target.folders)
-        for library in target.libraries:
-            more, beside = self._whole(library, seen)
-            sources += more
-            folders += beside
+    def _whole(self, name: str) -> tuple[list[Path], list[Path]]:
+        """Sources and header folders of a target and of the project's libraries that it links, directly or not."""
+        sources, folders, waiting, seen = list[Path](), list[Path](), [name], set[str]()
+        while waiting:
+            one = waiting.pop()
+            target = self.targets.get(one)
+            if target is not None and one not in seen:
+                seen.add(one)
+                sources += target.sources
+                folders += target.folders
+                waiting += reversed(target.libraries)
         return sources, folders
 
 
@@ -94,6 +107,9 @@ def read_project(wanted: Wanted) -> Project | None:
 
 
 def _folder(project: Project, folder: Path, binary: Path, variables: dict[str, str], includes: list[Path]) -> None:
+    if folder in project.folders:
+        return
+    project.folders.add(folder)
     variables.update(CMAKE_CURRENT_SOURCE_DIR=str(folder), CMAKE_CURRENT_BINARY_DIR=str(binary))
     scope = _Scope(project, folder, binary, variables, includes)
     scope.run(list(_commands(text_of(folder / FILE))))
@@ -109,7 +125,8 @@ class _Scope:
 
     def run(self, commands: Sequence[Command]) -> None:
         at = 0
-        while at < len(commands):
+        while at < len(commands) and self.project.left > 0:
+            self.project.left -= 1
             name, arguments = commands[at]
             if name in _CLOSING:
                 end = _end(commands, at, name)
@@ -143,7 +160,7 @@ class _Scope:
     def _value(self, text: str) -> str:
         for _ in range(16):
             after = _VARIABLE.sub(lambda m: self.variables.get(m.group(1), f"$\0{{{m.group(1)}}}"), text)
-            if after == text:
+            if after == text or len(after) > LONGEST:
                 break
             text = after
         return text.replace("$\0{", "${")
@@ -156,10 +173,11 @@ class _Scope:
             self.variables["PROJECT_NAME"] = self.variables.setdefault("CMAKE_PROJECT_NAME", words[0])
         elif name == "set" and words:
             kept = words[1 : words.index("CACHE")] if "CACHE" in words else words[1:]
-            self.variables[words[0]] = ";".join(each for each in kept if each != "PARENT_SCOPE")
+            self.variables[words[0]] = ";".join(each for each in kept if each != "PARENT_SCOPE")[:LONGEST]
             self.project.architectures |= words[0] == "CMAKE_CUDA_ARCHITECTURES"
         elif name == "list" and words[:1] == ["APPEND"] and len(words) > 1:
-            self.variables[words[1]] = ";".join([*filter(None, [self.variables.get(words[1], "")]), *words[2:]])
+            grown = ";".join([*filter(None, [self.variables.get(words[1], "")]), *words[2:]])
+            self.variables[words[1]] = grown[:LONGEST]
         elif name == "file" and words[:1] in (["GLOB"], ["GLOB_RECURSE"]) and len(words) > 1:
             self.variables[words[1]] = ";".join(self._glob(words))
         elif name == "add_subdirectory" and words:
@@ -224,12 +242,24 @@ class _Scope:
             if not path.is_relative_to(self.project.root) or "${" in pattern:
                 continue
             base = path.parent
-            matched = base.rglob(path.name) if words[0] == "GLOB_RECURSE" else base.glob(path.name)
+            matched = _below(base, path.name) if words[0] == "GLOB_RECURSE" else base.glob(path.name)
             for each in matched:
                 found.append(os.path.relpath(each, relative) if relative else str(each))
                 if len(found) >= MOST_FILES:
                     return sorted(found)
         return sorted(found)
+
+
+def _below(base: Path, pattern: str) -> Iterator[Path]:
+    looked = 0
+    for top, folders, names in os.walk(base):
+        folders[:] = [each for each in folders if not each.startswith(".")]
+        for name in names:
+            looked += 1
+            if looked > MOST_LOOKED:
+                return
+            if fnmatch.fnmatchcase(name, pattern):
+                yield Path(top, name)
 
 
 def _end(commands: Sequence[Command], at: int, name: str) -> int:

@@ -11,6 +11,9 @@ from typing import Any, cast
 
 from optimas_lsp.prove.inference.wanted import BUILD, Built, Wanted, has_main, uses
 
+MOST_SOURCES, LARGEST = 400, 50_000_000
+"""Sources that a program is made of, and bytes of a database; larger ones are left to a [target]."""
+
 PLACES = ("compile_commands.json", "build/compile_commands.json")
 _LINK_TOO = (
     "-arch",
@@ -35,6 +38,8 @@ def from_database(wanted: Wanted) -> tuple[Built | None, str]:
     if place is None:
         return None, ""
     name, entries = wanted.name(place), _entries(place, wanted.folder)
+    if len(entries) > MOST_SOURCES:
+        return None, f"{name} compiles {len(entries)} sources, more than one program can be inferred from"
     if not any(uses([source], wanted.source, _includes(entry)) for entry in entries for source in entry[:1]):
         return None, f"{name} compiles nothing that uses {wanted.name(wanted.source)}"
     mains = [entry for entry in entries if has_main(entry[0])]
@@ -60,8 +65,8 @@ def from_database(wanted: Wanted) -> tuple[Built | None, str]:
 
 def _entries(place: Path, folder: Path) -> list[Entry]:
     try:
-        data: object = json.loads(place.read_text("utf-8"))
-    except (OSError, ValueError):
+        data: object = [] if place.stat().st_size > LARGEST else json.loads(place.read_text("utf-8"))
+    except (OSError, ValueError, RecursionError):
         return []
     found: dict[Path, Entry] = {}
     for each in cast("list[object]", data) if isinstance(data, list) else []:

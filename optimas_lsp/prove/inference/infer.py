@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from pathlib import Path
 
@@ -14,6 +15,9 @@ from optimas_lsp.prove.inference.makefile import FILES as MAKE
 from optimas_lsp.prove.inference.makefile import read_makefile
 from optimas_lsp.prove.inference.wanted import Built, Inferred, NoTargetError, Wanted, choose, text_of
 from optimas_lsp.prove.target import Target, parse_target
+
+NOT_UNDERSTOOD = (OSError, ValueError, RecursionError)
+"""What names and nesting that no real build file has end in."""
 
 HIGHEST = 12
 """Folders above a source that are looked at for a build file."""
@@ -31,7 +35,17 @@ def find_target(wanted: Wanted) -> Inferred:
     if wanted.source.suffix == ".py":
         return _script(wanted)
     reasons: list[str] = []
-    for found, said in (_from_cmake(wanted), _from_make(wanted), _from_database(wanted), _alone(wanted)):
+    for way, name in (
+        (_from_cmake, CMAKE),
+        (_from_make, MAKE[-1]),
+        (_from_database, PLACES[0]),
+        (_alone, "the folder"),
+    ):
+        try:
+            found, said = way(wanted)
+        except NOT_UNDERSTOOD:
+            reasons.append(f"{name} cannot be understood")
+            continue
         if found is not None:
             return _inferred(wanted, found, said)
         reasons += said
@@ -41,15 +55,18 @@ def find_target(wanted: Wanted) -> Inferred:
 def root_of(source: Path) -> Path | None:
     """The nearest folder above ``source``, within its repository, whose build files make a program of it."""
     for folder in list(source.absolute().parents)[:HIGHEST]:
-        wanted = Wanted(folder, source.absolute())
-        if any((folder / each).is_file() for each in (CMAKE, *MAKE, *PLACES)):
-            project, made = read_project(wanted), read_makefile(wanted)
-            programs = (*(project.programs(None) if project else ()), *(made.programs() if made else ()))
-            if any(choose([each], wanted)[0] for each in programs) or from_database(wanted)[0] is not None:
+        with contextlib.suppress(*NOT_UNDERSTOOD):
+            if _makes(Wanted(folder, source.absolute())):
                 return folder
         if (folder / ".git").exists() or folder == Path.home():
             break
     return None
+
+
+def _makes(wanted: Wanted) -> bool:
+    project, made = read_project(wanted), read_makefile(wanted)
+    programs = (*(project.programs(None) if project else ()), *(made.programs() if made else ()))
+    return any(choose([each], wanted)[0] for each in programs) or from_database(wanted)[0] is not None
 
 
 Found = tuple[Built | None, list[str]]

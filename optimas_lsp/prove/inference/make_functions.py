@@ -51,7 +51,8 @@ def _wildcard(folder: Path, given: Sequence[str]) -> str:
     found: list[str] = []
     for pattern in " ".join(given).split():
         if not Path(pattern).is_absolute() and ".." not in Path(pattern).parts:
-            found += sorted(os.path.relpath(each, folder) for each in folder.glob(pattern))
+            one_level = pattern.replace("**", "*")  # which is what it means to make
+            found += sorted(os.path.relpath(each, folder) for each in folder.glob(one_level))
     return " ".join(found)
 
 

@@ -17,9 +17,15 @@ FILES = ("GNUmakefile", "makefile", "Makefile")
 COMPILERS = frozenset(
     {"nvcc", "g++", "gcc", "cc", "c++", "clang", "clang++", "nvc++", "hipcc", "mpicc", "mpicxx", "mpic++"}
 )
+MOST_STEPS = 50_000
+"""Rules and references that are followed; what is left then is UNKNOWN."""
+
+LONGEST = 100_000
+"""Characters of one expanded text."""
+
 _ASSIGNED = re.compile(r"^\s*(?:export\s+|override\s+)*([\w.-]+)\s*(:{0,3}=|\?=|\+=|!=)\s*(.*)$")
-_RULE = re.compile(r"^([^\s#:=][^:=]*?)\s*:{1,2}(?![=:])\s*(.*)$")
-_BUILT_IN = {".cu": "", ".cpp": "$(CXX) -c", ".cc": "$(CXX) -c", ".c": "$(CC) -c"}
+_BESIDE = (".cu", ".cpp", ".cc", ".c")
+"""Suffixes of the source that an object without a rule is made of."""
 _NO_PROGRAM = frozenset(
     {"-c", "-dc", "-dw", "-dlink", "-shared", "--shared", "-lib", "-ptx", "-cubin", "-fatbin", "-E"}
 )
@@ -43,6 +49,7 @@ class Makefile:
     phony: set[str] = field(default_factory=set[str])
     conditions: bool = False
     included: bool = False
+    left: int = MOST_STEPS
 
     def programs(self) -> tuple[Built, ...]:
         """The programs, in the order of the file, each with the sources that its rule leads to."""
@@ -55,9 +62,7 @@ class Makefile:
         if UNKNOWN in target:
             return
         prerequisites, recipe = self._rule(target)
-        sources: dict[str, None] = {}
-        for each in prerequisites:
-            self._sources(each, sources, set())
+        sources = self._sources(prerequisites)
         for command in _commands(recipe):
             links = (command and Path(command[0]).name in COMPILERS) or UNKNOWN in "".join(command[:1])
             if not links or _NO_PROGRAM & set(command):
@@ -78,6 +83,9 @@ class Makefile:
 
     def _rule(self, target: str) -> tuple[list[str], str]:
         """Prerequisites and expanded recipe of a target: its own rule's, else a pattern's."""
+        self.left -= 1
+        if self.left < 0:
+            return [], ""
         own = self.rules.get(target, _Rule())
         prerequisites, recipe, stem = own.prerequisites, own.recipe, ""
         if not recipe:
@@ -99,30 +107,34 @@ class Makefile:
         }
         return prerequisites, "\n".join(self.expand(line, automatic) for line in recipe)
 
-    def _sources(self, name: str, found: dict[str, None], seen: set[str]) -> None:
-        if name in seen or len(seen) > 5000:
-            return
-        seen.add(name)
-        if Path(name).suffix in SOURCES:
-            found.setdefault(name)
-            return
-        prerequisites, recipe = self._rule(name)
-        if not recipe and name.endswith(".o"):
-            beside = [name[:-2] + suffix for suffix in _BUILT_IN]
-            prerequisites = [*prerequisites, *(each for each in beside if (self.folder / each).is_file())]
-        for command in _commands(recipe):
-            for each in command:
-                if Path(each).suffix in SOURCES:
-                    found.setdefault(each)
-        for each in prerequisites:
-            self._sources(each, found, seen)
+    def _sources(self, names: Sequence[str]) -> dict[str, None]:
+        """The sources that files are made of, directly or not, in order."""
+        found, seen, waiting = dict[str, None](), set[str](), list(reversed(names))
+        while waiting:
+            name = waiting.pop()
+            if name in seen:
+                continue
+            seen.add(name)
+            if Path(name).suffix in SOURCES:
+                found.setdefault(name)
+                continue
+            prerequisites, recipe = self._rule(name)
+            if not recipe and name.endswith(".o"):
+                beside = [name[:-2] + suffix for suffix in _BESIDE]
+                prerequisites = [*prerequisites, *(each for each in beside if (self.folder / each).is_file())]
+            for command in _commands(recipe):
+                for each in command:
+                    if Path(each).suffix in SOURCES:
+                        found.setdefault(each)
+            waiting += reversed(prerequisites)
+        return found
 
     def expand(self, text: str, automatic: dict[str, str] | None = None, depth: int = 0) -> str:
         """The text with variables and the functions about names put in; UNKNOWN for what is not understood."""
         if depth > 32:
             return UNKNOWN
         out, at = "", 0
-        while at < len(text):
+        while at < len(text) and len(out) <= LONGEST:
             if text[at] != "$" or at + 1 == len(text):
                 out += text[at]
                 at += 1
@@ -140,6 +152,9 @@ class Makefile:
         return out
 
     def _reference(self, inner: str, automatic: dict[str, str], depth: int) -> str:
+        self.left -= 1
+        if self.left < 0:
+            return UNKNOWN
         name, _, rest = inner.partition(" ")
         if rest and name in FUNCTIONS:
             arguments = [self.expand(each, automatic, depth).strip() for each in split(rest)]
@@ -172,7 +187,9 @@ def read_makefile(wanted: Wanted) -> Makefile | None:
                 rule.recipe.append(whole.strip())
             continue
         line = re.sub(r"(?<!\\)#.*", "", whole).rstrip()
-        first = line.split(maxsplit=1)[0] if line.strip() else ""
+        if not line.strip():
+            continue
+        first = line.split(maxsplit=1)[0]
         if first in {"ifeq", "ifneq", "ifdef", "ifndef", "else", "endif"}:
             made.conditions = True
         elif first in {"include", "-include", "sinclude"}:
@@ -180,8 +197,8 @@ def read_makefile(wanted: Wanted) -> Makefile | None:
         elif assigned := _ASSIGNED.match(line):
             open_rules = []
             _assign(made, *assigned.groups())
-        elif stated := _RULE.match(made.expand(line)):
-            open_rules = _state(made, stated.group(1).split(), stated.group(2))
+        else:
+            open_rules = _state(made, made.expand(line))
     return made
 
 
@@ -190,14 +207,19 @@ def _assign(made: Makefile, name: str, how: str, value: str) -> None:
     if how == "!=":
         made.variables[name] = UNKNOWN
     elif how == "+=":
-        made.variables[name] = f"{made.variables.get(name, '')} {value}".strip()
+        made.variables[name] = f"{made.variables.get(name, '')} {value}".strip()[:LONGEST]
     elif how == "?=":
         made.variables.setdefault(name, value)
     else:
         made.variables[name] = value if how == "=" else made.expand(value).replace("$", "$$")
 
 
-def _state(made: Makefile, targets: Sequence[str], rest: str) -> list[_Rule]:
+def _state(made: Makefile, line: str) -> list[_Rule]:
+    """The rules that a line opens; none when it is no rule."""
+    before, colon, rest = line.partition(":")
+    targets, rest = before.split(), rest.removeprefix(":")
+    if not colon or not targets or "=" in before or rest.startswith("="):
+        return []
     if _ASSIGNED.match(rest):  # a variable for these targets only
         return []
     named, _, first = rest.partition(";")

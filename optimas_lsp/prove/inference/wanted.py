@@ -17,11 +17,14 @@ BUILD = "optimas-build"
 """The folder, in the copy, that an inferred build writes into."""
 
 SOURCES = frozenset({".cu", ".cpp", ".cc", ".cxx", ".c", ".C"})
-LARGEST = 4_000_000
+LARGEST = 1_000_000
 """Bytes; a larger file is not looked at."""
 
-_NOT_CODE = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', re.DOTALL)
-_MAIN = re.compile(r"^\s*(?:extern\s+\"?C?\"?\s*)?(?:int|auto|void|signed)\s+main\s*\(", re.MULTILINE)
+MOST_INCLUDED = 2000
+"""Files that are followed from one program."""
+
+_NOT_CODE = re.compile(r'//[^\n]*|/\*.*?(?:\*/|\Z)|"(?:\\.|[^"\\\n])*"', re.DOTALL)
+_MAIN = re.compile(r"^[ \t]*(?:extern\s+\"?C?\"?\s*)?(?:int|auto|void|signed)\s+main\s*\(", re.MULTILINE)
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">]', re.MULTILINE)
 
 
@@ -100,7 +103,7 @@ def uses(program: Iterable[Path], wanted: Path, folders: Iterable[Path] = ()) ->
         path = waiting.pop()
         if path == goal:
             return True
-        if path in seen:
+        if path in seen or len(seen) >= MOST_INCLUDED:
             continue
         seen.add(path)
         for match in _INCLUDE.finditer(text_of(path)):
