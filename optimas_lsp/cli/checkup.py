@@ -97,6 +97,7 @@ def check_all(environment: Mapping[str, str] | None = None) -> Iterator[Check]:
     yield counters()
     yield from keys(environment)
     yield cache()
+    yield corpus()
 
 
 def python() -> Check:
@@ -224,6 +225,24 @@ def cache() -> Check:
     files = [each for each in place.rglob("*") if each.is_file()] if place.is_dir() else []
     size = sum(each.stat().st_size for each in files)
     return Check(id="cache", status="ok", found=f"{place}: {len(files)} files, {size / 1e6:.1f} MB")
+
+
+def corpus() -> Check:
+    """The record of attempts, and whether like ones can be found in it."""
+    from optimas_lsp.corpus import Corpus
+    from optimas_lsp.corpus.failures import CorpusError
+    from optimas_lsp.corpus.stats import stats_of
+
+    store = Corpus.of_user().store
+    try:
+        found = stats_of(store)
+    except CorpusError as error:
+        return Check(id="corpus", status="absent", found=f"{error.where}: {error.what}", remedy=error.remedy)
+    said = "; ".join(note.text for note in store.database.notes) or f"{found.path}: {found.attempts:,} attempts"
+    if installed("scikit-learn") is None:
+        remedy = "pip install 'optimas-lsp[campaign]' to find past attempts by likeness"
+        return Check(id="corpus", status="absent", found=f"{said}; scikit-learn is not installed", remedy=remedy)
+    return Check(id="corpus", status="ok", found=said)
 
 
 def installed(name: str) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from optimas_lsp.corpus.convert import code_of
+from optimas_lsp.corpus.code import code_of
 from optimas_lsp.corpus.model import Device, Entry
 from optimas_lsp.insight.evidence import KernelAnalysis
 from optimas_lsp.profile.model import Frozen

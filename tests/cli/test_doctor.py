@@ -30,7 +30,8 @@ def doctor_json(*arguments: str | Path) -> Any:
 def test_json_is_the_published_schema_and_every_absence_has_a_remedy() -> None:
     found = doctor_json()
     jsonschema.Draft202012Validator(json_schema("doctor")).validate(found)
-    assert {"python", "nvcc", "ncu", "gpu", "counters", "cache", "toolkit"} <= {each["id"] for each in found["checks"]}
+    wanted = {"python", "nvcc", "ncu", "gpu", "counters", "cache", "corpus", "toolkit"}
+    assert wanted <= {each["id"] for each in found["checks"]}
     assert all(each["remedy"] for each in found["checks"] if each["status"] != "ok")
 
 
