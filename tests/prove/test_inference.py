@@ -250,7 +250,7 @@ LOOPS = "".join(f"foreach(i{n} a b c d e f g h)\n" for n in range(12)) + "set(x 
                                                     for n in range(3000)) + "add_executable(p y.cu)\n"},
         {"other.cu": "/*" * 400_000, "third.cu": "\n" * 900_000},
         {"compile_commands.json": "[" * 100_000},
-        {"compile_commands.json": json.dumps([{"file": "a\0b", "command": "c"}, 3, {"file": "x" * 9000, "command": "c"}])},
+        {"compile_commands.json": json.dumps([{"file": name, "command": "c"} for name in ("a\0b", "x" * 9000)] + [3])},
         {"CMakeLists.txt": "project(p)\nadd_subdirectory(a\0b)\nadd_executable(p a\0b.cu " + "x" * 9000 + ".cu)\n"},
         {"CMakeLists.txt": "project(p)\n" + "foreach(i a)\n" * 3000 + "endforeach()\n" * 3000},
         {"Makefile": "p: " + "x" * 9000 + ".o\n\tnvcc -o p y\0z.cu " + "x" * 9000 + ".cu\n"},
