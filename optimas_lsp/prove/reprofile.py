@@ -55,23 +55,26 @@ def judged(job: Path, outcome: Outcome, cited: Cited, settings: Settings) -> tup
     sentence; a report that is not the one the runner sealed rejects.
     """
     gate = outcome.gate("reprofile")
-    if gate is None or gate.status != "pass":
+    if gate is None or gate.status != "pass" or outcome.recorded:  # a record holds no reports
         return outcome, None
     reports = {side: job / f"{side}.ncu-rep" for side in ("baseline", "candidate")}
     for side, report in reports.items():
-        if not report.is_file() or _digest(report) != gate.facts.get("reports", {}).get(side):
+        if not report.is_file():
+            words = f"{gate.sentence}, but the report of the {side} did not come back"
+            return _with(outcome, gate.model_copy(update={"status": "skipped", "sentence": words})), None
+        if _digest(report) != gate.facts.get("reports", {}).get(side):
             words = f"the report of the {side} is not the one that ncu wrote"
             return _with(outcome, gate.model_copy(update={"status": "fail", "sentence": words}), "rejected"), None
     try:
         before, after = (load_analysis(report, settings, keep_all=True) for report in reports.values())
     except OptimasError as error:
         words = f"{gate.sentence}, but the reports cannot be read: {error.sentence()}"
-        return _with(outcome, gate.model_copy(update={"status": "skipped", "sentence": words}), outcome.verdict), None
+        return _with(outcome, gate.model_copy(update={"status": "skipped", "sentence": words})), None
     comparison = compare((before[0], _with_evidence(*before, cited)), after)
     moved = tuple(sentences(comparison, cited.ids))
     sentence = f"{gate.sentence}; {_summary(comparison, cited.ids)}"
     facts = {**gate.facts, "cited": list(moved)}
-    found = _with(outcome, gate.model_copy(update={"sentence": sentence, "facts": facts}), outcome.verdict)
+    found = _with(outcome, gate.model_copy(update={"sentence": sentence, "facts": facts}))
     return settled(found, before[1], after[1], cited.proven), comparison
 
 
@@ -89,7 +92,7 @@ def settled(outcome: Outcome, before: Analysis, after: Analysis, kernels: Sequen
     own, why = own_ceiling(before, after, kernels)
     if own is None:
         sentence = f"{gate.sentence}; {why}"
-        return _with(outcome, gate.model_copy(update={"sentence": sentence}), "not proven")
+        return _with(outcome, gate.model_copy(update={"sentence": sentence}))
     numbers = (
         f"{gain['speedup']:.2f} times faster; the roofline allows {gate.facts['ceiling']:.2f} for the original's work "
         f"and {own:.2f} for the candidate's, which its own profile shows"
@@ -244,6 +247,7 @@ def _digest(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def _with(outcome: Outcome, gate: GateOutcome, verdict: str | None) -> Outcome:
+def _with(outcome: Outcome, gate: GateOutcome, verdict: str = "") -> Outcome:
+    """The outcome with this gate instead of the one of its name, and the verdict, where that changes."""
     gates = tuple(gate if each.name == gate.name else each for each in outcome.gates)
-    return outcome.model_copy(update={"gates": gates, "verdict": verdict})
+    return outcome.model_copy(update={"gates": gates, "verdict": verdict or outcome.verdict})

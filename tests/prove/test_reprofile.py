@@ -11,15 +11,17 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 
+from optimas_lsp.cli.schema import json_schema
 from optimas_lsp.config import Settings
 from optimas_lsp.insight.changes import Comparison
 from optimas_lsp.insight.evidence import Analysis, KernelAnalysis
 from optimas_lsp.insight.load import load_analysis
 from optimas_lsp.profile.model import Profile
 from optimas_lsp.prove.executors.outcome import GateOutcome, Outcome
-from optimas_lsp.prove.report import conclusion
+from optimas_lsp.prove.report import Proof, as_text, conclusion
 from optimas_lsp.prove.reprofile import Cited, judged, own_ceiling
 from optimas_lsp.rewrite.proposal import Change, Proposal
 
@@ -207,6 +209,21 @@ def test_reports_that_cannot_be_read_leave_the_verdict(job: Path, original: tupl
     assert "the reports cannot be read: " in gate_of(found, "reprofile").sentence
 
 
+def test_a_report_that_did_not_come_back_leaves_the_verdict(job: Path, original: tuple[Profile, Analysis]) -> None:
+    sealed, waiting = outcome(job), outcome(job, ceiling=2.97)
+    (job / "candidate.ncu-rep").unlink()
+    found, _ = judged(job, sealed, cited(original), Settings())
+    assert found.verdict == "proven"
+    assert gate_of(found, "reprofile").sentence.endswith("but the report of the candidate did not come back")
+    assert judged(job, waiting, cited(original), Settings())[0].verdict == "not proven"
+
+
+def test_a_record_has_no_reports_to_read(job: Path, original: tuple[Profile, Analysis]) -> None:
+    recorded = outcome(job, recorded="recorded on NVIDIA H200, 2026-12-01")
+    shutil.rmtree(job)
+    assert judged(job, recorded, cited(original), Settings()) == (recorded, None)
+
+
 def test_without_a_reprofile_nothing_is_read(job: Path, original: tuple[Profile, Analysis]) -> None:
     skipped = GateOutcome(name="reprofile", status="skipped", sentence="no re-profile was asked for")
     plain = outcome(job).model_copy(update={"gates": (skipped,)})
@@ -233,3 +250,29 @@ def test_a_ceiling_that_is_not_known_is_none_with_the_reason(
     own, why = own_ceiling(again["baseline"], changed(again["candidate"], **update), cited(original).proven)
     assert own is None
     assert words in why
+
+
+def test_the_text_about_a_proof_says_how_each_cited_finding_moved(
+    job: Path, original: tuple[Profile, Analysis]
+) -> None:
+    name = some_ids(original)[0]
+    found, comparison = judged(job, outcome(job), cited(original, name), Settings())
+    assert comparison is not None
+    proof = Proof(
+        source="adjacent.cu",
+        executor="local",
+        verdict="proven",
+        sentence=conclusion(found),
+        gates=found.gates,
+        not_checked=(),
+        recorded=None,
+        machine={},
+        timing=found.timing,
+        compared=comparison.model_dump(mode="json", by_alias=True),
+        job="",
+        diff="",
+    )
+    lines = as_text(proof).splitlines()
+    at = next(number for number, line in enumerate(lines) if line.startswith("pass     reprofile: "))
+    assert lines[at + 1].strip().startswith(f"{name} ")
+    jsonschema.validate(proof.model_dump(mode="json"), json_schema("proof"))
