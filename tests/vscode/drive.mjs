@@ -594,6 +594,38 @@ const scenarios = {
     return seen;
   },
 
+  /** With confirmation: the editor's own preview of the edit, and applying from there. */
+  async confirm(window, { file, line }) {
+    const before = await readFile(resolve(task.workspace, file), "utf8");
+    await window.start(file, line);
+    await window.command("Optimas: Optimise This Kernel");
+    await window.toast(/proven/);
+    await window.rewrites(/ready/);
+    await window.clear();
+    await window.command("Optimas: Apply a Rewrite");
+    const panel = window.page.locator("#refactorPreview, .bulk-edit-panel").first();
+    await panel.waitFor();
+    const words = (await panel.innerText()).replace(/\s+/g, " ");
+    await window.shot("confirm");
+    const untouched = (await readFile(resolve(task.workspace, file), "utf8")) === before;
+    await panel.locator('.monaco-list-row input[type="checkbox"], .monaco-list-row .edit-checkbox').first().click();
+    await panel.locator(".monaco-button", { hasText: "Apply" }).click();
+    const applied = await window.saved(file, (text) => text !== before);
+    const said = (await window.toast(/is rewritten/)).words;
+    await window.command("Optimas: Restart the Server");
+    const kept = await window.rewrites(/applied/);
+    return { words, untouched, applied, said, kept };
+  },
+
+  /** In a folder that is not trusted: the lens is there, and what it says is not done. */
+  async untrusted(window, { file, line }) {
+    await window.start(file, line);
+    await window.page.locator(".codelens-decoration a", { hasText: "Optimise" }).first().click();
+    const { words } = await window.toast(/not trusted/);
+    await window.shot("untrusted");
+    return { words, rows: await window.page.locator('.pane:has([aria-label^="Rewrites"]) .monaco-list-row').count() };
+  },
+
   /** A backend that cannot be reached: what is said, and that nothing hangs. */
   async failing(window, { file, line }) {
     await window.start(file, line);

@@ -32,8 +32,11 @@ def _kernel_line(folder: Path) -> int:
     return next(number for number, line in enumerate(lines, 1) if line.startswith("__global__ void adjacent_kernel"))
 
 
-def _copy(into: Path, *, settings: str = RECORDED, build: bool | None = None) -> Path:
-    """The sample with its report and its recorded proofs; candidates are built where there is a compiler."""
+def _copy(into: Path, *, settings: str = RECORDED, build: bool | None = None, jobs: str = "") -> Path:
+    """The sample with its report and its recorded proofs; candidates are built where there is a compiler.
+
+    Past attempts are left out: with them the catalogue may propose something that was never recorded.
+    """
     folder = into / "adjacent"
     folder.mkdir(parents=True)
     sample = ROOT / "samples" / "adjacent"
@@ -41,7 +44,8 @@ def _copy(into: Path, *, settings: str = RECORDED, build: bool | None = None) ->
         shutil.copy(source, folder)
     builds = "true" if (_compiles() if build is None else build) else "false"
     target = (sample / "optimas.toml").read_text("utf-8")
-    (folder / "optimas.toml").write_text(f"{target}{settings}\n[jobs]\nbuild = {builds}\n", "utf-8")
+    own = f"{settings}\n[corpus]\nenable = false\n\n[jobs]\nbuild = {builds}\n{jobs}"
+    (folder / "optimas.toml").write_text(target + own, "utf-8")
     return folder
 
 
@@ -164,6 +168,25 @@ def test_a_kernel_is_explained_its_prompt_is_shown_and_a_finding_can_be_known(ru
     seen = running.drive("reading", work, tmp_path / "shots", file=FILE, line=_kernel_line(work), known=30)
     assert "memory" in seen["explain"]
     assert "You rewrite GPU kernels" in seen["prompt"], "word for word, not rendered"
+
+
+def test_a_confirmed_edit_is_previewed_by_the_editor_and_jobs_outlive_the_server(
+    running: Editor, tmp_path: Path
+) -> None:
+    work = _copy(tmp_path, build=False, jobs="confirm = true\n")
+    seen = running.drive("confirm", work, tmp_path / "shots", file=FILE, line=_kernel_line(work))
+    assert "__restrict__" in seen["words"]
+    assert seen["untouched"]
+    assert "#pragma unroll" in seen["applied"]
+    assert any("applied" in row for row in seen["kept"])
+
+
+def test_in_an_untrusted_folder_a_lens_does_not_do_what_it_says(tmp_path: Path) -> None:
+    work = _copy(tmp_path)
+    with editor(tmp_path / "editor", restricted=True) as untrusting:
+        seen = untrusting.drive("untrusted", work, tmp_path / "shots", file=FILE, line=_kernel_line(work))
+    assert "nothing is built, run, sent or changed" in seen["words"]
+    assert seen["rows"] == 0
 
 
 def test_a_backend_that_cannot_be_reached_is_a_sentence(running: Editor, tmp_path: Path) -> None:

@@ -56,4 +56,7 @@ def test_settings_that_only_the_extension_reads_are_kept_from_the_server() -> No
 def test_what_an_untrusted_folder_must_not_choose_is_restricted() -> None:
     untrusted = _package()["capabilities"]["untrustedWorkspaces"]
     assert untrusted["supported"] == "limited"
-    assert "optimas.python" in untrusted["restrictedConfigurations"]
+    restricted = set(untrusted["restrictedConfigurations"])
+    assert {"optimas.python", "optimas.rewrite.baseUrl", "optimas.prove.host", "optimas.prove.sshOptions"} <= restricted
+    assert {"optimas.jobs.build", "optimas.guard.lines"} <= restricted
+    assert restricted <= set(_declared())

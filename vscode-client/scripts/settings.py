@@ -1,7 +1,8 @@
 """Generates the ``contributes.configuration`` of ``package.json`` from ``optimas_lsp.config``.
 
 ``python scripts/settings.py`` writes it, ``python scripts/settings.py --check`` exits 1 when it is out of date.
-Settings that only the extension reads are in ``CLIENT_ONLY`` here; it never sends them to the server.
+Settings that only the extension reads are in ``CLIENT_ONLY`` here; it never sends them to the server. What decides what
+is run, sent or let pass is restricted: a folder that is not trusted cannot choose it.
 """
 
 from __future__ import annotations
@@ -17,6 +18,9 @@ from pydantic import BaseModel
 from optimas_lsp.config import Section, Settings
 
 PACKAGE = Path(__file__).resolve().parent.parent / "package.json"
+
+RESTRICTED = ("rewrite", "guard", "prove", "search", "jobs")
+"""Sections that decide what is run or sent, and what passes."""
 
 CLIENT_ONLY: dict[str, dict[str, Any]] = {
     "optimas.python": {
@@ -131,6 +135,8 @@ def render(package: str) -> str:
     """``package.json``'s text with the generated settings in place."""
     data = cast("dict[str, Any]", json.loads(package))
     data["contributes"]["configuration"] = configuration()
+    keys = [key for group in configuration() for key in group["properties"] if key.split(".")[1] in RESTRICTED]
+    data["capabilities"]["untrustedWorkspaces"]["restrictedConfigurations"] = ["optimas.python", *keys]
     return json.dumps(data, indent=2, ensure_ascii=False) + "\n"
 
 

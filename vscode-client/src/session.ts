@@ -29,6 +29,22 @@ function showIn(pages: Pages): ShowDocument {
   };
 }
 
+/** Commands of the server after which something is run, sent or changed. */
+const ACTING = new Set(["optimizeKernel", "optimizeFinding", "tryTransformation", "profileKernel", "applyOutcome"].map((name) => `optimas.${name}`));
+
+/** Whether a code action or lens may not do what it says, because the folder is not trusted; then that is said. */
+async function refused(command: string): Promise<boolean> {
+  if (vscode.workspace.isTrusted || !ACTING.has(command)) {
+    return false;
+  }
+  const manage = "Manage Workspace Trust";
+  const words = "Optimas: this folder is not trusted, so its profile is shown but nothing is built, run, sent or changed.";
+  if ((await vscode.window.showWarningMessage(words, manage)) === manage) {
+    await vscode.commands.executeCommand("workbench.trust.manage");
+  }
+  return true;
+}
+
 export type Phase = "starting" | "running" | "stopped" | "failed";
 
 export class Session implements vscode.Disposable {
@@ -117,6 +133,7 @@ export class Session implements vscode.Disposable {
       markdown: { isTrusted: false, supportHtml: false },
       progressOnInitialization: true,
       middleware: {
+        executeCommand: async (command, args, next): Promise<unknown> => ((await refused(command)) ? undefined : next(command, args)),
         window: { showDocument: showIn(this.pages) },
         handleWorkDoneProgress: progress((token) => {
           void this.client?.sendNotification("window/workDoneProgress/cancel", { token });
