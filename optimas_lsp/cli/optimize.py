@@ -254,6 +254,8 @@ def _tries(outcome: Rewriting) -> Iterator[str]:
             yield f"round {number}  {one.status}: {one.sentence}"
         for attempt in one.attempts:
             said = attempt.problem or "stands"
+            gain = attempt.screened.gain if attempt.screened is not None and attempt.problem else None
+            said += f"; {gain.speedup:.3g} times shorter in its short proof" if gain is not None else ""
             where = f" (at {attempt.stopped_at})" if attempt.stopped_at else ""
             yield f"try {attempt.number}    {said}{where}, {attempt.reply.seconds:.1f} s"
     if outcome.ended:

@@ -108,6 +108,7 @@ class _Rounds:
             if (program.folder / FILE_NAME).is_file():
                 shutil.copyfile(program.folder / FILE_NAME, folder / FILE_NAME)
             source = folder / program.source.relative_to(program.folder)
+            source.unlink(missing_ok=True)  # it may be a link: never write to what it leads to
             source.write_bytes(edited.edited)
             kernel = f"^{re.escape(course.subject.kernel.mangled)}$"
             changed = {"source": source, "folder": folder, "profile": report, "kernel": kernel, "finding": ""}
@@ -121,7 +122,9 @@ class _Rounds:
         reached, near = share_of_ceiling(found.subject.kernel), program.settings.search.near_ceiling
         if reached is not None and reached >= near:
             return course, f"the ceiling is near: {reached:.0%} of what the roofline allows for the winner's work"
-        return found, ""
+        # the program is built and run as in the first round, whatever could be inferred from a copy of its folder
+        prover = replace(course.prover, folder=folder, subject=found.subject)
+        return replace(found, prover=prover, unproven=""), ""
 
     async def _whole(self, done: Sequence[Rewriting], ended: str) -> Rewriting:
         """The outcome over all rounds: the whole change with a proof of its own, if more than one round won."""
