@@ -11,7 +11,7 @@ import getpass
 import os
 import re
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -21,6 +21,9 @@ from optimas_lsp.rewrite.guard.tokens import lex
 
 REMOVED = "<removed>"
 SHORTEST_SECRET = 8
+LONGEST_CLEANING = 6
+"""Rounds; what is not clean by then is refused."""
+
 
 _TELLING_NAME = re.compile(
     r"(?:^|_)(?:API)?KEYS?(?:_|$)|TOKEN|SECRET|PASSW|CREDENTIAL|(?:^|_)AUTH(?:_|$)|COOKIE", re.IGNORECASE
@@ -38,10 +41,16 @@ _ASSIGNED_TEXT = re.compile(rf"(?i)\b({_NAMES}[\"']?\s*[:=]\s*[\"'])({_VALUE})")
 """The same in code, where only a quoted value is no expression."""
 
 _PART = r"[\w.+@~%-]"
+_BEFORE = r"(?:file://)?(?:(?<![\w.)\]])|(?<=-[A-Z]))"
+"""What may stand before a path: not what is divided, but an option such as ``-I``."""
+
 _ROOTED = re.compile(
-    rf"(?:file://)?(?:(?<![\w.])|(?<=-[A-Z]))/(?:home|Users|root|tmp|var|usr|opt|mnt|media|srv|data|scratch|work|workspaces?|projects?"
-    rf"|private|export|lustre|gpfs|nfs|proc|etc|builds?)/{_PART}+(?:/{_PART}+)*"
+    rf"{_BEFORE}/(?:home|Users|root|tmp|var|usr|opt|mnt|media|srv|data|scratch|work|workspaces?|projects?|private"
+    rf"|export|lustre|gpfs|nfs|proc|etc|builds?)/{_PART}+(?:/{_PART}+)*"
 )
+_ROOTED_IN_CODE = re.compile(rf"{_BEFORE}/(?:home|Users|usr|lustre|gpfs|nfs|mnt)/{_PART}+(?:/{_PART}+)+")
+"""Outside of comments and strings: what nobody divides by."""
+
 _PATH = re.compile(
     rf"(?:file://)?(?<![\w./\\)\]}}:<*-])/(?![/*])(?:{_PART}+/)+{_PART}*|file:///?[\w./+@~%-]+"
     r"|(?<![\w\\%])[A-Z]:[\\/]+(?:[\w.+@~%()-]+[\\/]+)+[\w.+@~%-]*|(?<![\w./])~[\w.-]*/[\w./+@%-]+"
@@ -50,6 +59,9 @@ _PATH = re.compile(
 
 _MARK = re.compile(r"[/\\\"#]")
 """What every path, comment, string and directive has."""
+
+_INSIDE_COMMENT = re.compile(r"[ +-]?\s*\*(?:\s|$)")
+"""A line of a diff from the middle of a block comment, as these are usually written."""
 
 _SEARCHED = frozenset({"comment", "string", "directive"})
 """Tokens of code that may hold a path."""
@@ -83,28 +95,32 @@ class Scrubber:
 
     def prose(self, text: str) -> str:
         """A sentence in which nothing of this machine is left; absolute paths are cut to their last part."""
-        text = _ASSIGNED.sub(rf"\1{REMOVED}", self._everywhere(text))
-        return self._without_user(_PATH.sub(self._short, text))
+        return _settled(lambda said: self._told(self._everywhere(said)), text)
 
     def code(self, text: str) -> str:
         """Source text, which stays the same but for folders, keys, and paths in comments, strings and directives."""
-        return self._commented(_ASSIGNED_TEXT.sub(rf"\1{REMOVED}", self._everywhere(text)))
+        return _settled(lambda said: self._commented(self._everywhere(said)), text)
 
     def diff(self, text: str) -> str:
         """A unified diff of source text; each line is code by itself."""
-        text = _ASSIGNED_TEXT.sub(rf"\1{REMOVED}", self._everywhere(text))
-        return "".join(map(self._commented, text.splitlines(keepends=True)))
+        return "".join(self.code(line) for line in self._everywhere(text).splitlines(keepends=True))
+
+    def _told(self, text: str) -> str:
+        text = _ASSIGNED.sub(rf"\1{REMOVED}", text)
+        return self._without_user(_PATH.sub(self._short, _ROOTED.sub(self._short, text)))
 
     def _commented(self, text: str) -> str:
         """Code without the paths and keys in its comments, strings and directives."""
+        if _INSIDE_COMMENT.match(text):
+            return self._told(text)
+        text = _ROOTED_IN_CODE.sub(self._short, _ASSIGNED_TEXT.sub(rf"\1{REMOVED}", text))
         if not _MARK.search(text):
             return text
         parts: list[str] = []
         at = 0
         for token in lex(text):
             if token.kind in _SEARCHED:
-                said = _ASSIGNED.sub(rf"\1{REMOVED}", token.text)
-                parts += [text[at : token.start], self._without_user(_PATH.sub(self._short, said))]
+                parts += [text[at : token.start], self._told(token.text)]
                 at = token.end
         return "".join([*parts, text[at:]])
 
@@ -113,7 +129,7 @@ class Scrubber:
         if isinstance(data, str):
             if path == "patch":
                 return self.diff(data)
-            if data == self.user:
+            if path == "origin.project" and data == self.user:
                 return "user"
             return self.code(data) if path in _CODE else data if _is_digest(data) else self.prose(data)
         if isinstance(data, dict):
@@ -125,9 +141,9 @@ class Scrubber:
 
     def leaks(self, data: object) -> Iterator[tuple[str, str]]:
         """Field and finding for everything in plain data that must not be kept, on this machine or any other."""
-        known = (*self.secrets, *self.folders)
+        own = self._own_folder
         for path, text in _texts(data, ""):
-            if any(each in text for each in known):
+            if any(each in text for each in self.secrets) or (own is not None and own.search(text)):
                 yield path, "something of this machine"
         yield from leaks(data)
 
@@ -136,13 +152,16 @@ class Scrubber:
             text = text.replace(secret, REMOVED)
         text = _KEYS.sub(REMOVED, text)
         own = self._own_folder
-        text = text if own is None else own.sub(self._short, text)
-        return _ROOTED.sub(self._short, text)
+        return text if own is None else own.sub(self._short, text)
 
     @cached_property
     def _own_folder(self) -> re.Pattern[str] | None:
-        names = "|".join(map(re.escape, self.folders))
-        return re.compile(rf"(?:file://)?(?:{names})(?:[/\\]+{_PART}+)*[/\\]*") if names else None
+        """A folder of this machine with what follows; of one part only, such as ``/tmp``, only where more follows."""
+        long = [re.escape(each) for each in self.folders if len(re.split(r"[/\\]", each)) > 2]
+        short = [re.escape(each) for each in self.folders if len(re.split(r"[/\\]", each)) <= 2]
+        ways = [rf"(?:file://)?(?:{'|'.join(long)})(?![\w-])"] if long else []
+        ways += [rf"{_BEFORE}(?:{'|'.join(short)})(?=[/\\]+{_PART})"] if short else []
+        return re.compile(rf"(?:{'|'.join(ways)})(?:[/\\]+{_PART}+)*[/\\]*") if ways else None
 
     @cached_property
     def _user_part(self) -> re.Pattern[str] | None:
@@ -159,6 +178,15 @@ class Scrubber:
         return "..." if own or not name or name == self.user else f".../{name}"
 
 
+def _settled(clean: Callable[[str], str], text: str) -> str:
+    """``text`` after cleaning until nothing changes: what is left of one path may look like another."""
+    for _ in range(LONGEST_CLEANING):
+        before, text = text, clean(text)
+        if text == before:
+            break
+    return text
+
+
 def leaks(data: object) -> Iterator[tuple[str, str]]:
     """Field and finding for every key and absolute path in plain data, on whatever machine it was written."""
     for path, text in _texts(data, ""):
@@ -170,11 +198,12 @@ def leaks(data: object) -> Iterator[tuple[str, str]]:
 
 def _leak(text: str, *, code: bool) -> str:
     said = text
-    if code:
+    if code and not _INSIDE_COMMENT.match(text):
         said = "\n".join(each.text for each in lex(text) if each.kind in _SEARCHED) if _MARK.search(text) else ""
     if _KEYS.search(text) or _ASSIGNED.search(said) or (code and _ASSIGNED_TEXT.search(text)):
         return "a key or password"
-    return "an absolute path" if _ROOTED.search(text) or _PATH.search(said) else ""
+    path = _ROOTED.search(said) or _PATH.search(said) or (code and _ROOTED_IN_CODE.search(text))
+    return "an absolute path" if path else ""
 
 
 def _texts(data: object, path: str) -> Iterator[tuple[str, str]]:

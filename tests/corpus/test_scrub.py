@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 from entries import attempt
+from hypothesis import given
+from hypothesis import strategies as st
 
 from optimas_lsp.corpus import Corpus
 from optimas_lsp.corpus.model import Gate, NewText
@@ -130,6 +132,8 @@ def test_code_without_secrets_stays_as_it_is(path: Path) -> None:
     "code",
     [
         "int x = a /b/c;",
+        "mean = sum/tmp; y = total /tmp; z = (a + b)/data/n + s[i]/work/scratch;",
+        "x = y/root/2; q = n /root;",
         "y = x/n/m + t / (p/q);",
         "int tokens = params.max_tokens_v2x;",
         'printf("%s:\\n\\t%d\\n", name, n);',
@@ -159,3 +163,28 @@ def test_sentences_lose_paths_and_keys_and_nothing_else(text: str, clean: str) -
     scrubber = Scrubber.of_machine({})
     assert scrubber.prose(text) == clean
     assert list(scrubber.leaks({"sentence": clean})) == []
+
+
+def test_a_path_in_the_middle_of_a_comment_of_a_diff_is_cut() -> None:
+    scrubber = Scrubber.of_machine({})
+    diff = " /*\n  * taken from /net/groups/ours/k.cu\n- * and /home/bob/k.cu\n  */\n+    *p = a /b/c;\n"
+    clean = scrubber.diff(diff)
+    assert clean == " /*\n  * taken from .../k.cu\n- * and .../k.cu\n  */\n+    *p = a /b/c;\n"
+    assert list(leaks({"patch": clean})) == []
+    assert list(leaks({"patch": diff})) == [("patch", "an absolute path")]
+
+
+WORDS = (
+    "a|b.cu|alice|/|//|/home/|/home/alice|/tmp|/tmp/|/usr/|/net/a|~|~bob/|C:\\|\\|file://|-I|*| * |/*|*/|\"|'|#include "
+    "| |\n|.|..|=|:|)|(|+|-|<|>|,|é|token|api_key|0123456789ab|Bearer |sk-|xxxxxxxxxxxxxxxxxxxx"
+)
+PIECES = st.sampled_from(WORDS.split("|"))
+
+
+@given(st.lists(PIECES, max_size=14).map("".join))
+def test_whatever_was_scrubbed_holds_nothing_more_and_scrubbing_again_changes_nothing(text: str) -> None:
+    scrubber = Scrubber(folders=("/home/alice", "/tmp"), secrets=("hunter2hunter2",), user="alice")
+    for clean, field in ((scrubber.prose, "sentence"), (scrubber.code, "code"), (scrubber.diff, "patch")):
+        once = clean(f"{text}hunter2hunter2")
+        assert list(scrubber.leaks({field: once})) == []
+        assert "hunter2" not in once
