@@ -26,6 +26,12 @@ See the same in your editor:
   `:lua vim.lsp.enable('optimas')` and open `{file}`.
 - **On the command line**: `optimas analyze {report} --source {folder}`
 
+There, on a line with a squiggle or on the kernel: the light bulb (VS Code: Ctrl+.) or `:lua vim.lsp.buf.code_action()`,
+then *Optimise this hotspot* or *Optimise the kernel*; the lens above the kernel says *Optimise*, too. When the job is
+over, the same place offers *Apply the rewrite*, and *Show the outcome* with everything above. Proofs recorded for the
+samples are used where the settings say `prove.executor = "recorded"` and `prove.records = ".."`; without them and
+without a GPU a rewrite is called *not proven* and, by default, not offered.
+
 For your own program: `optimas profile -- ./program arguments` on a machine with a GPU, then open its sources.
 """
 
@@ -34,9 +40,10 @@ def demo(
     sample: Annotated[str, typer.Argument(metavar="[SAMPLE]", help="A folder under samples/.")] = "accuracy",
     timeout: Annotated[float, typer.Option("--timeout", help="Seconds to wait for the server.")] = 60.0,
 ) -> None:
-    """Show findings on the source lines of a sample, as an editor gets them from the server (no GPU needed)."""
+    """Show findings on a sample's lines, and a rewrite of its kernel with its recorded proof (no GPU, no network)."""
     import sys
 
+    from optimas_lsp.cli.demo_rewrite import show_rewrite
     from optimas_lsp.cli.editor import Editor
     from optimas_lsp.report.text import console
 
@@ -59,8 +66,11 @@ def demo(
             _print_source(target, path, path.read_text("utf-8"), items, titles)
     _heading(target, f"Hover on {sources[at].name}, line {hottest['range']['start']['line'] + 1}")
     _markdown(target, _hover_text(hover))
-    _heading(target, "In your editor")
     report = next(iter(sorted(folder.glob("profile.ncu-rep*"))), folder / "profile.ncu-rep")
+    if sources[0].suffix != ".py":
+        _heading(target, "A rewrite, from these findings to a proof")
+        show_rewrite(target, sources[0], report)
+    _heading(target, "In your editor")
     _markdown(target, HOW_TO_SEE_IT.format(folder=_short(folder), file=sources[0].name, report=_short(report)))
     if status != 0:
         raise typer.Exit(1)
