@@ -159,6 +159,8 @@ class JobCommands:
         """The same, and shows it: the page outside of the editor where there is one, else the text."""
         answer = await self.outcome(arguments)
         editor = self._session.editor
+        if answer["html"] is not None and await editor.open(Path(answer["html"]), external=True):
+            return answer
         text = await self._session.background.run(rule_pages.text_file, answer["text"])
         if text is None or not await editor.open(text):
             where = answer["html"] or text
