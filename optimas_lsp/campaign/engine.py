@@ -6,6 +6,7 @@ import inspect
 import shlex
 import shutil
 import sys
+import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -20,6 +21,9 @@ from optimas_lsp.errors import ConfigError, OptimasError
 
 HOPELESS = (NotAcceptedError, ResultsError)
 """Failures that would be the same on another try: the campaign stops with them."""
+
+CLOSING_S = 60.0
+"""Parsl is given this long to end what it started (seconds)."""
 
 Perform = Callable[[dict[str, Any]], dict[str, Any]]
 
@@ -62,10 +66,31 @@ class Engine:
         """Whether this failure is the engine's and not the experiment's."""
         return isinstance(error, load("parsl.executors.errors", "running a campaign").ExecutorError)
 
+    def check(self) -> None:
+        """Raise EngineError when the process that Parsl's workers report to is gone; Parsl itself would wait on."""
+        for executor in self._pilots():
+            if executor.interchange_proc.poll() is not None:
+                raise EngineError(
+                    "Parsl cannot go on: its interchange process is gone",
+                    remedy="what is finished is kept: start the campaign again",
+                )
+
     def close(self) -> None:
         """End what runs here, then Parsl with everything it started."""
         CHILDREN.end_all()
-        self.kernel.cleanup()
+        limit = CLOSING_S
+        for executor in self._pilots():
+            if executor.interchange_proc.poll() is not None and executor.provider is not None:
+                executor.provider.cancel(list(executor.blocks_to_job_id.values()))  # nobody else would end its jobs
+                limit = 5.0  # Parsl would ask the dead process
+        ending = threading.Thread(target=self.kernel.cleanup, daemon=True)
+        ending.start()
+        ending.join(limit)
+
+    def _pilots(self) -> list[Any]:
+        """The executors with an interchange that runs or ran."""
+        found = (each for each in self.kernel.executors.values() if hasattr(each, "interchange_proc"))
+        return [each for each in found if each.interchange_proc is not None]
 
 
 def workers_of(entry: EngineEntry) -> int:
@@ -111,15 +136,21 @@ def configuration(entry: EngineEntry, folder: Path, *, where: Path | str = "camp
     )
 
 
+_APART = "import os, sys; os.setsid(); os.execvp(sys.argv[1], sys.argv[1:])"
+"""Starts a program in a session of its own, so that a Ctrl-C on the terminal does not reach it before us."""
+
+
 def _scripts() -> dict[str, Any]:
-    """Parsl's own programs by path, where nobody activated the environment that they are installed in."""
+    """How Parsl's own programs are started: by path where nobody activated the environment they are installed in."""
     found = Path(sys.executable).parent
-    if shutil.which("process_worker_pool.py") or not (found / "process_worker_pool.py").is_file():
-        return {}
-    module = load("parsl.executors.high_throughput.executor", "running a campaign")
-    plain = shlex.quote(str(found / "process_worker_pool.py")).replace("{", "{{").replace("}", "}}")
-    command = str(module.DEFAULT_LAUNCH_CMD).replace("process_worker_pool.py", plain, 1)
-    return {"launch_cmd": command, "interchange_launch_cmd": [str(found / "interchange.py")]}
+    own = not shutil.which("process_worker_pool.py") and (found / "process_worker_pool.py").is_file()
+    interchange = str(found / "interchange.py") if own else "interchange.py"
+    given: dict[str, Any] = {"interchange_launch_cmd": [sys.executable, "-c", _APART, interchange]}
+    if own:
+        module = load("parsl.executors.high_throughput.executor", "running a campaign")
+        plain = shlex.quote(str(found / "process_worker_pool.py")).replace("{", "{{").replace("}", "}}")
+        given["launch_cmd"] = str(module.DEFAULT_LAUNCH_CMD).replace("process_worker_pool.py", plain, 1)
+    return given
 
 
 def _provider(table: Mapping[str, Any], where: Path | str) -> Any:

@@ -79,6 +79,7 @@ class Run:
             try:
                 experiment, future = ends.get(timeout=min(LONGEST_WAIT_S, pace.wait_s() or LONGEST_WAIT_S))
             except queue.Empty:
+                engine.check()
                 continue
             progress.under_way -= 1
             pace.finished(experiment)

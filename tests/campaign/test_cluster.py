@@ -16,7 +16,7 @@ from optimas_lsp.campaign.plan import Plan
 from optimas_lsp.campaign.results import Results
 from optimas_lsp.errors import ConfigError
 from optimas_lsp.prove.runner.process import descendants
-from tests.campaign.watching import courses, parent_of, start, until
+from tests.campaign.watching import command_of, courses, parent_of, start, until
 
 if TYPE_CHECKING:
     from tests.campaign.conftest import Write
@@ -106,3 +106,38 @@ def test_two_pilot_jobs_of_a_real_slurm_share_a_campaign(campaign: Write, tmp_pa
     assert len(jobs) >= 2
     left = subprocess.run(["squeue", "-h", "-o", "%i %T"], capture_output=True, text=True, check=True)
     assert "RUNNING" not in left.stdout
+
+
+@pytest.mark.full
+@pytest.mark.timeout(300)
+def test_an_interrupt_ends_the_pilot_jobs_too(campaign: Write, tmp_path: Path) -> None:
+    file = campaign(evidence=("pc", "rl"), repetitions=20, engine='kind = "htex"')
+    process = start("run", str(file), start_new_session=True)
+    results = Results(tmp_path / "results")
+    running: set[int] = set()
+    until(lambda: results.keys() and running.update(courses()) is None and running)
+    pool = parent_of(parent_of(next(iter(running))))
+    kin = {pool, *(pid for each in (process.pid, pool) for pid, _pages in descendants(each))}
+    os.killpg(process.pid, signal.SIGINT)
+    _, stderr = process.communicate(timeout=100)
+    assert process.returncode == 130, stderr
+    assert "Traceback" not in stderr
+    until(lambda: not courses() and not any(Path("/proc", str(pid)).exists() for pid in kin), 30)
+    finished = results.keys()
+    assert all(results.row(key)["key"] == key for key in finished)
+
+
+@pytest.mark.full
+@pytest.mark.timeout(300)
+def test_a_lost_engine_ends_the_campaign_in_words_and_keeps_what_is_finished(campaign: Write, tmp_path: Path) -> None:
+    file = campaign(evidence=("pc", "rl"), repetitions=20, engine='kind = "htex"')
+    process = start("run", str(file))
+    results = Results(tmp_path / "results")
+    until(results.keys)
+    [interchange] = (pid for pid, _pages in descendants(process.pid) if b"interchange" in command_of(pid))
+    os.kill(interchange, signal.SIGKILL)
+    _, stderr = process.communicate(timeout=200)
+    assert process.returncode == 2, stderr
+    assert "Parsl cannot go on" in stderr
+    finished = results.keys()
+    assert not any(results.row(key)["ending"] == "failed" for key in finished)

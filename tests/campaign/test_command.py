@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,7 @@ from optimas_lsp.campaign.design import read
 from optimas_lsp.campaign.plan import Plan
 from optimas_lsp.campaign.results import Results
 from optimas_lsp.rewrite.compile import find_compiler
-from tests.campaign.watching import courses, start, until
+from tests.campaign.watching import MAIN, courses, start, until
 
 if TYPE_CHECKING:
     from tests.campaign.conftest import Write
@@ -121,3 +122,25 @@ def test_killed_at_twenty_moments_nothing_is_lost_or_repeated(campaign: Write, t
     assert results.keys() == wanted
     assert all(path.stat().st_mtime_ns == changed for path, (changed, _) in seen.items())
     assert not list((tmp_path / "results").rglob("*.part"))
+
+
+def test_a_plain_install_plans_and_exports_and_says_what_running_needs(campaign: Write, tmp_path: Path) -> None:
+    file = campaign(evidence=("pc",))
+    without = "import sys; sys.modules.update(dict.fromkeys(('parsl', 'scipy', 'pandas', 'pyarrow', 'sklearn')))\n"
+    dataset = tmp_path / "dataset"
+
+    def plain(*words: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-c", without + MAIN, "campaign", *words]
+        return subprocess.run(command, capture_output=True, text=True, check=False, timeout=100)
+
+    assert "1 experiments" in plain("plan", str(file)).stdout
+    assert plain("export", str(file), "-o", f"{dataset}.csv").returncode == 0
+    assert plain("report", f"{dataset}.csv").returncode == 0
+    for words, package in (
+        (("run", str(file)), "parsl"),
+        (("export", str(file), "-o", f"{dataset}.parquet"), "pyarrow"),
+    ):
+        done = plain(*words)
+        assert done.returncode == 2
+        assert f"needs the package {package}, which is not installed" in done.stderr
+        assert "pip install 'optimas-lsp[campaign]'" in done.stderr

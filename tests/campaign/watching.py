@@ -58,3 +58,11 @@ def until(condition: Callable[[], object], seconds: float = 60) -> None:
             return
         time.sleep(0.05)
     raise AssertionError("it did not come about in time")
+
+
+def command_of(pid: int) -> bytes:
+    """Its command line, or what it calls itself; empty when it is gone."""
+    try:
+        return Path("/proc", str(pid), "cmdline").read_bytes()
+    except OSError:
+        return b""
