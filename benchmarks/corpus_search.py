@@ -120,15 +120,18 @@ def main() -> int:
     """Print the figures and judge two of them."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--attempts", type=int, default=100_000)
-    count = options.parse_args().attempts
+    options.add_argument("--folder", type=Path, help="keep the filled store here, or use the one from before")
+    chosen = options.parse_args()
+    count: int = chosen.attempts
     kernels = list(real_kernels(ROOT / "samples").values())
     figures: dict[str, float] = {}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         figures["recall at 5"] = round(recall(kernels, folder), 4)
-        store = Store(folder / "store")
+        store = Store(chosen.folder or folder / "store")
         begun = time.perf_counter()
-        fill(store, made(kernels, count))
+        if not store.rows(limit=1):
+            fill(store, made(kernels, count))
         print(f"filled with {count:,} attempts in {time.perf_counter() - begun:.0f} s")
         figures["store MB"] = round(store.database.path.stat().st_size / 2**20, 1)
         begun = time.perf_counter()

@@ -26,7 +26,10 @@ ELSEWHERE = "set OPTIMAS_DATA_DIR to another folder"
 WAIT_S = 20.0
 """How long one process waits for others."""
 
-_COMPANIONS = ("", "-wal", "-shm")
+_FILES = ("-wal", "-shm", "")
+"""In the order of setting aside: a log must never lie beside a file that it is not of."""
+
+_BROKEN = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _REFUSED = {errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.EEXIST}
 
@@ -191,7 +194,7 @@ class Database:
 
     def _base_error(self, error: sqlite3.Error) -> Exception:
         code = _code(error)
-        if code in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}:
+        if code in _BROKEN:
             return _DamagedError(str(error))
         if code == sqlite3.SQLITE_FULL:
             return self._full()
@@ -228,7 +231,7 @@ class Database:
                 number = 1
                 while (kept := self.path.with_name(f"{FILE_NAME}.corrupt-{number}")).exists():
                     number += 1
-                for ending in _COMPANIONS:
+                for ending in _FILES:
                     with contextlib.suppress(FileNotFoundError):
                         Path(f"{self.path}{ending}").rename(f"{kept}{ending}")
         except sqlite3.Error as error:
@@ -249,9 +252,9 @@ class Database:
     def _whole(self) -> bool:
         try:
             with closing(self._connection(write=False)) as base:
-                return base.execute("PRAGMA quick_check(1)").fetchall() == [("ok",)]
-        except sqlite3.DatabaseError:
-            return not self.path.exists()
+                return base.execute("PRAGMA integrity_check(1)").fetchall() == [("ok",)]
+        except sqlite3.Error as error:
+            return _code(error) not in _BROKEN
 
 
 def _code(error: sqlite3.Error) -> int:

@@ -177,6 +177,23 @@ def test_processes_that_write_at_once_lose_nothing(corpus: Corpus) -> None:
     assert_whole(corpus.store)
 
 
+def test_processes_that_find_a_damaged_file_set_it_aside_once_and_lose_nothing(corpus: Corpus) -> None:
+    corpus.store.folder.mkdir()
+    corpus.store.database.path.write_bytes(b"damaged " * 5000)
+    writers = [start(WRITER, str(corpus.store.folder), f"{at},{at + 10}") for at in range(4)]
+    assert [said(each) for each in writers] == ["ready"] * 4
+    for each in writers:
+        tell(each)
+    for each in writers:
+        each.communicate(timeout=100)
+        assert each.returncode == 0
+    kept = [each.name for each in corpus.store.folder.iterdir() if "corrupt" in each.name]
+    assert kept == ["corpus.sqlite.corrupt-1"]
+    wanted = {number for at in range(4) for number in (at, at + 10)}
+    assert {row.entry.number for row in corpus.store.each_row()} == wanted | {number + 100_000 for number in wanted}
+    assert_whole(corpus.store)
+
+
 def test_a_killed_process_leaves_nothing_half_written(corpus: Corpus) -> None:
     folder = str(corpus.store.folder)
     acknowledged: set[int] = set()
