@@ -1,9 +1,9 @@
 """When the outcome of an experiment is known and what was gained; rows by what they have in common.
 
 An outcome is *known* when the experiment answers whether it made its kernel faster on its input: it was proven and
-timed there, or it ended before (refuted, not built, refused, unusable, nothing to change). *Not proven*, proven but
-timed on another input, failed, and without evidence are not known and never counted as one or the other. A *gain* is
-the old kernel time over the new, minus one; where nothing was offered it is 0.
+timed there, or it ended before (refuted, not built, refused, unusable, nothing to change). *Not proven*, decided by the
+time of another input, failed, and without evidence are not known and never counted as one or the other. A *gain* is the
+old kernel time over the new, minus one; where nothing was offered it is 0.
 """
 
 from __future__ import annotations
@@ -22,8 +22,16 @@ WRONG = ("build", "determinism", "run", "compare", "sanitize")
 """Gates of the proof that a wrong candidate fails."""
 
 
+def elsewhere(row: Row) -> bool:
+    """Whether what ended the experiment is a time of another input than its own."""
+    decided = row.ending == "proven" or (row.ending == "refuted" and row.gate in {"time", "plausible"})
+    return decided and bool(row.input and row.timed_input) and row.timed_input != row.input and row.speedup is None
+
+
 def known(row: Row) -> bool:
     """Whether the experiment says if its kernel got faster on its input."""
+    if elsewhere(row):
+        return False
     return row.ending in ENDED or (row.ending == "proven" and row.speedup is not None)
 
 

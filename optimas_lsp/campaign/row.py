@@ -115,7 +115,8 @@ def row_of_error(key: str, axes: Axes, kind: str, sentence: str, seconds: Mappin
 
 def row_of(key: str, axes: Axes, rewriting: Rewriting, seconds: Mapping[str, float]) -> Row:
     """The row of an outcome; ``seconds`` are wall times by stage, and ``start`` and ``total``."""
-    proof = rewriting.proof
+    proofs = (each.proof for each in reversed(rewriting.attempts) if each.proof is not None)
+    proof = rewriting.proof or next(proofs, None)
     details: dict[str, Any] = {} if proof is None else proof.details
     gates = {str(each["name"]): str(each["status"]) for each in _gates(details)}
     recorded = str(details.get("recorded") or "")
@@ -166,13 +167,13 @@ def _gates(details: Mapping[str, Any]) -> list[dict[str, Any]]:
 def _ending(rewriting: Rewriting) -> Ending:
     if rewriting.status == "nothing" or (rewriting.no_proposal is not None and rewriting.no_proposal.kind == "empty"):
         tried = [each for each in rewriting.attempts if each.stopped_at not in {None, "propose"}]
-        return ENDED_BEFORE[tried[-1].stopped_at] if tried else "nothing"
+        return ENDED_BEFORE[_stage(tried[-1])] if tried else "nothing"
     if rewriting.status == "candidate":
         return "proven" if rewriting.proof is not None and rewriting.proof.state == "proven" else "not-proven"
     if rewriting.status == "refuted":
         return "refuted"
     last = rewriting.last
-    return ENDED_BEFORE.get(None if last is None else last.stopped_at, "unusable")
+    return ENDED_BEFORE.get(None if last is None else _stage(last), "unusable")
 
 
 def _gate(rewriting: Rewriting, ending: Ending) -> str:
@@ -184,13 +185,20 @@ def _gate(rewriting: Rewriting, ending: Ending) -> str:
     return _stop(judged[-1] if judged else tried[-1]).partition(":")[2]
 
 
+def _stage(attempt: Attempt) -> str | None:
+    """Where it stopped; a guardrail that reads the machine code of what was built is a guardrail."""
+    if attempt.stopped_at == "compile" and attempt.compiled is not None and attempt.compiled.good:
+        return "guard"
+    return attempt.stopped_at
+
+
 def _stop(attempt: Attempt) -> str:
     """Stage and check, such as ``guard:scope`` or ``prove:time``."""
     if attempt.stopped_at == "prove" and attempt.proof is not None:
         failed = [str(each["name"]) for each in _gates(attempt.proof.details) if each["status"] == "fail"]
         return f"prove:{failed[0] if failed else 'unknown'}"
     if attempt.verdict is not None and not attempt.verdict.accepted:
-        return f"{attempt.stopped_at}:{attempt.verdict.failures()[0].id}"
+        return f"{_stage(attempt)}:{attempt.verdict.failures()[0].id}"
     if isinstance(attempt.reply.outcome, NoProposal):
         return f"propose:{attempt.reply.outcome.kind}"
     if attempt.stopped_at == "compile" and attempt.compiled is not None:

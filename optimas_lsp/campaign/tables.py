@@ -10,6 +10,7 @@ from optimas_lsp.campaign.table import Table
 
 MAKERS: tuple[Callable[[Sequence[Row]], Table], ...] = (
     gains.overview,
+    gains.amounts,
     gains.by_kernel,
     answers.correctness,
     answers.failures,

@@ -39,7 +39,7 @@ def refuted(number: int, gate: str, evidence: str = "pc", tries: str = "") -> Ro
 ROWS = (
     proven(1, 2.0),
     proven(2, 1.5),
-    proven(3, None),
+    proven(3, None, timed_input="small"),
     refuted(4, "time", tries="guard:scope compile:failed prove:time"),
     refuted(5, "compare"),
     row(6, tries="propose:empty"),
@@ -62,7 +62,11 @@ def test_only_known_outcomes_are_in_the_denominator() -> None:
     assert [cell(overview, name) for name in ("experiments", "known", "improved")] == [9, 5, 2]
     assert [cell(overview, name) for name in ("no evidence", "failed", "not proven", "timed elsewhere")] == [1, 1, 1, 1]
     assert cell(overview, "improved of known") == pytest.approx(0.4)
-    assert cell(overview, "median gain of improved") == pytest.approx(0.75)
+    gains = one("gains")
+    assert gains.column("of") == ("improved", "known")
+    assert gains.column("mean gain") == pytest.approx((0.75, 0.3))
+    assert gains.column("mean time saved") == pytest.approx(((1 / 2 + 1 / 3) / 2, (1 / 2 + 1 / 3) / 5))
+    assert cell(gains, "mean low") <= 0.75 <= cell(gains, "mean high")
 
 
 def test_every_answer_is_counted_where_it_stopped_and_a_wrong_one_is_never_offered() -> None:
@@ -94,11 +98,13 @@ def test_scores_that_could_not_be_measured_are_not_zero() -> None:
 
 
 def test_wins_and_losses_are_told_by_input() -> None:
-    rows = (proven(1, 1.5, input="small"), refuted(1, "time"), proven(1, None, "rl", input="large"))
+    other = {"input": "large", "timed_input": "default"}
+    slower = refuted(1, "time", "pc+rl").model_copy(update=other)
+    rows = (proven(1, 1.5, input="small"), refuted(1, "time"), proven(1, None, "rl", **other), slower)
     found = one("inputs", rows)
     told = {str(name): at for at, name in enumerate(found.column("input"))}
     assert [cell(found, "improved", told["small"]), cell(found, "not faster", told["default"])] == [1, 1]
-    assert [cell(found, "known", told["large"]), cell(found, "not known", told["large"])] == [0, 1]
+    assert [cell(found, "known", told["large"]), cell(found, "not known", told["large"])] == [0, 2]
 
 
 @pytest.mark.parametrize("suffix", [".jsonl", ".csv", ".parquet"])
