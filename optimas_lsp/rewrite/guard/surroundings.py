@@ -30,7 +30,8 @@ class Macro:
 class Surroundings:
     """Names by what they are. ``hosts`` are functions that run on the host only, ``devices`` those a kernel can call.
 
-    ``state`` are variables in device memory that outlive a launch; ``aliases`` maps a type's other name to its text.
+    ``state`` are variables in device memory that outlive a launch, ``constants`` those in constant memory; ``aliases``
+    maps a type's other name to its text.
     """
 
     words: frozenset[str]
@@ -39,6 +40,7 @@ class Surroundings:
     devices: frozenset[str]
     kernels: frozenset[str]
     state: frozenset[str]
+    constants: frozenset[str]
     types: frozenset[str]
     aliases: dict[str, str]
 
@@ -84,6 +86,9 @@ def surroundings_of(syntax: Syntax, headers: Sequence[str] = ()) -> Surroundings
         devices=frozenset(devices),
         kernels=frozenset(function.name for function in functions if function.kind == "kernel"),
         state=frozenset(name for tokens in lexed for name in state_in(code_of(tokens), lasting)),
+        constants=frozenset(
+            name for tokens in lexed for name in state_in(code_of(tokens), frozenset({"__constant__"}))
+        ),
         types=frozenset(match.group(1) for text in texts for match in _TYPE.finditer(text)) | frozenset(aliases),
         aliases=aliases,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from tree_sitter import Node
 
@@ -80,3 +81,41 @@ def is_read(side: Side, node: Node, whole: Node) -> bool:
             return True
         inner, outer = outer, outer.parent
     return False
+
+
+class Assigned(NamedTuple):
+    """One value that a variable gets: its name, the value, and the type it is declared with there, if it is."""
+
+    name: str
+    value: Node
+    kind: str
+    declared: bool
+
+
+def assigned(side: Side) -> list[Assigned]:
+    """Every initializer and assignment of a text, in order; members count by their own name."""
+    found: list[Assigned] = []
+    for node in side.nodes("init_declarator", "assignment_expression"):
+        target = node.child_by_field_name("declarator") or node.child_by_field_name("left")
+        value = node.child_by_field_name("value") or node.child_by_field_name("right")
+        if target is None or value is None or node.parent is None:
+            continue
+        declared = node.type == "init_declarator"
+        if not declared and target.type not in {"identifier", "field_expression"}:
+            continue
+        words = re.findall(r"[^\W\d]\w*", side.source(target))
+        kind = side.source(node.parent).split("=", 1)[0] if declared else ""
+        found += [Assigned(words[-1], value, kind, declared)] if words else []
+    return found
+
+
+def cast_of(side: Side, node: Node) -> tuple[str, Node] | None:
+    """The type and the operand of a cast in any spelling; None for what is no cast."""
+    kind, value = node.child_by_field_name("type"), node.child_by_field_name("value")
+    if node.type == "call_expression":
+        kind, value = node.child_by_field_name("function"), node.child_by_field_name("arguments")
+        if kind is None or not re.search(r"_cast\s*<", side.source(kind)):
+            return None
+    elif node.type != "cast_expression":
+        return None
+    return None if kind is None or value is None else (side.source(kind).split("<", 1)[-1], value)

@@ -180,6 +180,8 @@ def _is_constant(body: Sequence[Token], at: int) -> bool:
 def _prototypes(rewrite: Rewrite, _: Case) -> Iterator[Finding]:
     """Declarations of functions in a body; ``float z(a)`` with variables in the brackets is none."""
     side = rewrite.after
+    for node in _inner(side):
+        yield rewrite.found(line_of(node), "a function is defined inside the function")
     had = {rewrite.before.source(node) for node in rewrite.before.nodes("declaration")}
     for node in side.nodes("declaration"):
         if side.source(node) in had or not _is_inside(node, "compound_statement"):
@@ -194,6 +196,16 @@ def _prototypes(rewrite: Rewrite, _: Case) -> Iterator[Finding]:
                 continue
             if name.type == "identifier" and not _are_values(side, parameters):
                 yield rewrite.found(line_of(node), f"'{side.source(name)}' is declared as a function")
+
+
+def _inner(side: Side) -> Iterator[Node]:
+    """Functions defined inside of a function, which is no C++; methods of local types and lambdas are none."""
+    for node in side.nodes("function_definition"):
+        outer = node.parent
+        while outer is not None and outer.type not in {"compound_statement", "field_declaration_list"}:
+            outer = outer.parent
+        if outer is not None and outer.type == "compound_statement":
+            yield node
 
 
 def _are_values(side: Side, parameters: Node) -> bool:

@@ -8,8 +8,10 @@ from collections.abc import Iterator
 from tree_sitter import Node
 
 from optimas_lsp.rewrite.guard.case import Case, Finding, Rewrite, Rule, each
-from optimas_lsp.rewrite.guard.side import Side, line_of
-from optimas_lsp.rewrite.guard.writes import is_argument, pointers, roots, targets
+from optimas_lsp.rewrite.guard.names import names
+from optimas_lsp.rewrite.guard.side import Side, line_of, within
+from optimas_lsp.rewrite.guard.surroundings import callees
+from optimas_lsp.rewrite.guard.writes import assigned, cast_of, is_argument, pointers, roots, targets
 
 
 def _written(side: Side) -> frozenset[str]:
@@ -119,6 +121,18 @@ def _state(rewrite: Rewrite, case: Case) -> Iterator[Finding]:
             yield rewrite.found(
                 token.line, f"'{token.text}' keeps its value from one launch to the next and is new here"
             )
+    had = {name for target in targets(rewrite.before) for name in _changed(rewrite.before, target)}
+    for target in targets(rewrite.after):
+        for name in sorted(case.around.state.intersection(_changed(rewrite.after, target)) - had):
+            if name in rewrite.before.words:
+                yield rewrite.found(
+                    line_of(target), f"'{name}' keeps its value from one launch to the next, and is written"
+                )
+
+
+def _changed(side: Side, target: Node) -> set[str]:
+    """What a target changes: the names it is written through, or the variable itself."""
+    return {*roots(side, target), *({side.source(target)} if target.type == "identifier" else ())}
 
 
 def _invented(rewrite: Rewrite, _: Case) -> Iterator[Finding]:
@@ -126,20 +140,41 @@ def _invented(rewrite: Rewrite, _: Case) -> Iterator[Finding]:
     for node in _addresses(rewrite.after):
         if rewrite.after.source(node) not in had:
             yield rewrite.found(line_of(node), f"'{rewrite.after.source(node)[:40]}' makes an address of a number")
+    if not rewrite.before.words & {"cudaTextureObject_t", "cudaSurfaceObject_t", "texture", "surface"}:
+        for callee in callees(rewrite.after):
+            if callee.name.startswith(("tex", "surf")) and callee.name in names().calls:
+                yield rewrite.found(
+                    callee.line, f"'{callee.name}' needs a texture or surface, and the function has none"
+                )
 
 
 def _addresses(side: Side) -> Iterator[Node]:
-    """Casts of numbers to pointers."""
+    """Casts to pointers of numbers, and of variables that only ever are numbers."""
+    values: dict[str, list[Node]] = {}
+    known = assigned(side)
+    for one in known:
+        values.setdefault(one.name, []).append(one.value)
+    numbers = {one.name for one in known if one.declared} - side.references
+    for _ in range(4):  # each round drops what was computed from something else
+        numbers = {name for name in numbers if all(_is_number(side, value, numbers) for value in values[name])}
     for node in side.nodes("cast_expression", "call_expression"):
-        if node.type == "cast_expression":
-            kind, value = node.child_by_field_name("type"), node.child_by_field_name("value")
-        else:
-            called, value = node.child_by_field_name("function"), node.child_by_field_name("arguments")
-            kind = called if called is not None and side.source(called).startswith("reinterpret_cast") else None
-        if kind is None or value is None or "*" not in side.source(kind):
-            continue
-        if not re.search(r"[^\W\d]\w*", re.sub(r"\b\d\w*|\([^()]*\)(?=\s*[\d(])", "", side.source(value))):
+        cast = cast_of(side, node)
+        if cast is not None and "*" in cast[0] and _is_number(side, cast[1], numbers):
             yield node
+
+
+_NO_NUMBERS = ("call_expression", "lambda_expression", "null", "nullptr", "string_literal")
+
+
+def _is_number(side: Side, value: Node, numbers: set[str]) -> bool:
+    """Whether a value is computed from literals and from variables that are."""
+    if (
+        next(within(value, "call_expression", "lambda_expression", "null", "nullptr", "string_literal"), None)
+        is not None
+    ):
+        return False
+    words = {side.source(each) for each in within(value, "identifier", "field_expression", "this")}
+    return words <= numbers and bool(words or next(within(value, "number_literal"), None))
 
 
 RULES = (
