@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, cast, get_args
 
 from pydantic import AfterValidator, BaseModel, Field, ValidationError
 
-from optimas_lsp.config import FILE_NAME, BackendName, ExecutorName, Settings, from_toml, load_toml, parse
+from optimas_lsp.config import FILE_NAME, ExecutorName, Settings, from_toml, load_toml, parse
 from optimas_lsp.errors import ConfigError
 from optimas_lsp.profile.model import Frozen
 from optimas_lsp.prove.target import Target, parse_target
@@ -43,10 +43,10 @@ class ProgramEntry(Frozen):
 
 
 class BackendEntry(Frozen):
-    """``[[backend]]``: who proposes. ``settings`` are those of ``[rewrite]``; 0 is no limit."""
+    """``[[backend]]``: who proposes, but no person. ``settings`` are those of ``[rewrite]``; 0 is no limit."""
 
     name: Name
-    backend: BackendName
+    backend: Literal["catalogue", "openai", "gemini", "ollama"]
     model: str = ""
     concurrent: int = Field(default=0, ge=0, description="experiments that use it at once, at most")
     requests_per_minute: float = Field(default=0, ge=0)

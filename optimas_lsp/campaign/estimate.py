@@ -25,7 +25,7 @@ from optimas_lsp.prove.proving import Prover
 from optimas_lsp.rewrite.backends.model import BackendError, Destination, Usage
 from optimas_lsp.rewrite.backends.model import Request as Asked
 from optimas_lsp.rewrite.backends.prices import priced
-from optimas_lsp.rewrite.consent import Action, Send
+from optimas_lsp.rewrite.consent import Action, Run, Send
 from optimas_lsp.rewrite.prompt import EvidenceMissingError, build_prompt
 from optimas_lsp.rewrite.subsets import parse_subset
 
@@ -100,6 +100,9 @@ def estimate(plan: Plan, rows: Iterable[Mapping[str, Any]], *, strict: bool = Fa
         folder = each.request.folder or each.request.source.parent
         for action in looks[name].actions:
             actions.setdefault(folder, {})[action.identity()] = action
+    if plan.experiments:
+        for action in _beside(plan):
+            actions.setdefault(plan.loaded.file.parent, {})[action.identity()] = action
     done = {str(row["key"]): row for row in rows}
     left = [each for each in plan.experiments if each.key not in done]
     seconds, measured = _seconds(left, list(done.values()), looks)
@@ -185,6 +188,23 @@ def _proof(course: Course, prove: bool) -> tuple[Action, ...]:
     executor = make_executor(settings.prove, folder)
     prover = Prover(folder, subject, found.target, executor, inferred=found.sentences, settings=settings)
     return () if prover.action is None else (prover.action,)
+
+
+def _beside(plan: Plan) -> tuple[Action, ...]:
+    """What is run for the campaign as a whole: the connections of its devices, and how its pilot jobs are started."""
+    campaign = plan.loaded.campaign
+    found: list[Action] = []
+    for device in campaign.device:
+        if device.executor == "ssh":
+            words = [str(each) for each in device.settings.get("ssh_options", ())]
+            command = ("ssh", *words, str(device.settings.get("host", "")))
+            found.append(Run(commands=(command,), why=f"not in the copy: to reach the device '{device.name}'"))
+    engine = campaign.engine
+    if engine.kind == "htex":
+        told = {**engine.provider, **engine.options}
+        command = ("parsl", *(f"{key}={value}" for key, value in sorted(told.items())))
+        found.append(Run(commands=(command,), why="not in the copy: Parsl starts its pilot jobs so"))
+    return tuple(found)
 
 
 def _seconds(

@@ -35,6 +35,7 @@ class ReportFormat(Enum):
     text = "text"
     csv = "csv"
     latex = "latex"
+    markdown = "markdown"
     html = "html"
 
 
@@ -149,6 +150,7 @@ def report(
             ReportFormat.text: campaign_tables.as_text,
             ReportFormat.csv: campaign_tables.as_csv,
             ReportFormat.latex: campaign_tables.as_latex,
+            ReportFormat.markdown: campaign_tables.as_markdown,
         }[format_]
         text = say(found)
     output_file.emit(text, output)

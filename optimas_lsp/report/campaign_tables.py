@@ -1,11 +1,11 @@
-"""A campaign's tables as text for a terminal, CSV for programs and LaTeX for a paper."""
+"""A campaign's tables as text for a terminal, CSV for programs, LaTeX for a paper and Markdown for a page."""
 
 from __future__ import annotations
 
 import csv
 import io
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from optimas_lsp.campaign.table import Table, shown
 
@@ -52,6 +52,24 @@ def as_csv(tables: Sequence[Table]) -> str:
         for row in table.rows:
             writer.writerow([table.name, *("" if value is None else value for value in row)])
     return out.getvalue()
+
+
+def as_markdown(tables: Sequence[Table]) -> str:
+    """One table each, its notes below."""
+    return "\n".join(_markdown(table) for table in tables)
+
+
+def _markdown(table: Table) -> str:
+    rules = ("---" if column.kind == "text" else "---:" for column in table.columns)
+    lines = [f"### {table.title}", "", _pipes(column.name for column in table.columns), _pipes(rules)]
+    for row in table.rows:
+        lines.append(_pipes(shown(value, column.kind) for value, column in zip(row, table.columns, strict=True)))
+    return "\n".join([*lines, "", *(f"- {note}" for note in table.notes)]).rstrip() + "\n"
+
+
+def _pipes(cells: Iterable[str]) -> str:
+    plain = (cell.replace("|", r"\|").replace("\n", " ").replace("<", "&lt;") for cell in cells)
+    return "| " + " | ".join(plain) + " |"
 
 
 _SPECIAL = str.maketrans(

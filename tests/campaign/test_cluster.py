@@ -64,7 +64,7 @@ def test_experiments_of_a_killed_worker_are_run_again_and_nothing_stays_behind(c
         repetitions=8,
         engine=f'kind = "htex"\nretries = 3\n{options}\nprovider = {{ max_blocks = 2 }}',
     )
-    process = start("run", str(file))
+    process = start("run", str(file), "--accept")
     results = Results(tmp_path / "results")
     running: set[int] = set()
     until(lambda: len(results.keys()) >= 2 and running.update(courses()) is None and running)
@@ -95,7 +95,7 @@ def test_two_pilot_jobs_of_a_real_slurm_share_a_campaign(campaign: Write, tmp_pa
         engine='kind = "htex"\nretries = 2\noptions = { address = "127.0.0.1", cores_per_worker = 0.5 }\n' + provider,
     )
     file.write_text(file.read_text("utf-8").replace("workers = 2", "workers = 1"), "utf-8")
-    process = start("run", str(file))
+    process = start("run", str(file), "--accept")
     stdout, stderr = process.communicate(timeout=500)
     assert process.returncode == 0, stderr
     assert "8 of 8 (100 %)" in stdout
@@ -112,7 +112,7 @@ def test_two_pilot_jobs_of_a_real_slurm_share_a_campaign(campaign: Write, tmp_pa
 @pytest.mark.timeout(300)
 def test_an_interrupt_ends_the_pilot_jobs_too(campaign: Write, tmp_path: Path) -> None:
     file = campaign(evidence=("pc", "rl"), repetitions=20, engine='kind = "htex"')
-    process = start("run", str(file), start_new_session=True)
+    process = start("run", str(file), "--accept", start_new_session=True)
     results = Results(tmp_path / "results")
     running: set[int] = set()
     until(lambda: results.keys() and running.update(courses()) is None and running)
@@ -131,7 +131,7 @@ def test_an_interrupt_ends_the_pilot_jobs_too(campaign: Write, tmp_path: Path) -
 @pytest.mark.timeout(300)
 def test_a_lost_engine_ends_the_campaign_in_words_and_keeps_what_is_finished(campaign: Write, tmp_path: Path) -> None:
     file = campaign(evidence=("pc", "rl"), repetitions=20, engine='kind = "htex"')
-    process = start("run", str(file))
+    process = start("run", str(file), "--accept")
     results = Results(tmp_path / "results")
     until(results.keys)
     [interchange] = (pid for pid, _pages in descendants(process.pid) if b"interchange" in command_of(pid))

@@ -120,6 +120,14 @@ def test_the_plan_tells_count_time_cost_and_commands_before_anything_runs(
     assert len(data["matrix"]) == data["experiments"] == 2
 
 
+def test_what_a_campaign_file_makes_pilot_jobs_and_connections_run_is_shown_too(campaign: Write) -> None:
+    device = '[[device]]\nname = "far"\nexecutor = "ssh"\nsettings = { host = "node1", ssh_options = ["-J", "gate"] }\n'
+    file = campaign(engine='kind = "htex"\nprovider = { worker_init = "source env.sh" }', more=device)
+    output = CliRunner().invoke(app, ["campaign", "plan", str(file)]).output
+    assert "worker_init=source env.sh" in output
+    assert "ssh -J gate node1" in output
+
+
 def test_a_local_proof_is_shown_even_where_this_machine_has_no_gpu(campaign: Write) -> None:
     file = campaign(build=True)
     text = file.read_text("utf-8").replace('executor = "recorded"', "").replace("settings = {", "# {")

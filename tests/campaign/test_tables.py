@@ -14,7 +14,7 @@ from optimas_lsp.campaign.dataset import DatasetError, read, write
 from optimas_lsp.campaign.row import Row
 from optimas_lsp.campaign.table import Table
 from optimas_lsp.campaign.tables import tables
-from optimas_lsp.report.campaign_tables import as_csv, as_latex, as_text
+from optimas_lsp.report.campaign_tables import as_csv, as_latex, as_markdown, as_text
 from optimas_lsp.report.html.campaign_page import render_campaign
 
 SUBSETS = ("pc", "rl", "pc+rl+ia")
@@ -136,6 +136,7 @@ def test_the_tables_are_the_same_as_text_csv_latex_and_html() -> None:
         assert table.title in text
         assert f"\\label{{tab:{table.name}}}" in latex
         assert f'id="{table.name}"' in page
+        assert f"### {table.title}\n" in as_markdown(found)
     read_back = list(csv.reader(io.StringIO(plain)))
     heads = next(row for row in read_back if row[:2] == ["table", "backend"])
     values = next(row for row in read_back if row[:1] == ["overview"])
