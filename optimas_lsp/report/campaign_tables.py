@@ -61,10 +61,12 @@ def as_markdown(tables: Sequence[Table]) -> str:
 
 def _markdown(table: Table) -> str:
     rules = ("---" if column.kind == "text" else "---:" for column in table.columns)
-    lines = [f"### {table.title}", "", _pipes(column.name for column in table.columns), _pipes(rules)]
-    for row in table.rows:
-        lines.append(_pipes(shown(value, column.kind) for value, column in zip(row, table.columns, strict=True)))
-    return "\n".join([*lines, "", *(f"- {note}" for note in table.notes)]).rstrip() + "\n"
+    head = [f"### {table.title}", "", _pipes(column.name for column in table.columns), _pipes(rules)]
+    body = [
+        _pipes(shown(value, column.kind) for value, column in zip(row, table.columns, strict=True))
+        for row in table.rows
+    ]
+    return "\n".join([*head, *body, "", *(f"- {note}" for note in table.notes)]).rstrip() + "\n"
 
 
 def _pipes(cells: Iterable[str]) -> str:
