@@ -5,6 +5,7 @@ What builds and what proves is handed in: both run other people's code, under li
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import time
 from collections.abc import AsyncGenerator, Callable
@@ -114,13 +115,14 @@ class _Course:
         def late() -> bool:
             return self.rules.budget_s is not None and self.clock() - began > self.rules.budget_s
 
-        async for entrant in self._entrants(late):
-            heat.append(entrant)
-            if len(heat) == size or late():
-                end = await self._decided(heat, late)
-                heat = []
-                if end is not None:
-                    return end
+        async with contextlib.aclosing(self._entrants(late)) as entrants:
+            async for entrant in entrants:
+                heat.append(entrant)
+                if len(heat) == size or late():
+                    end = await self._decided(heat, late)
+                    heat = []
+                    if end is not None:
+                        return end
         end = await self._decided(heat, late) if heat else None
         return end or self._failed()
 

@@ -23,7 +23,7 @@ def outcome(packed, claimed_gpu) -> Outcome:
         "timing": {"min_pairs": 3, "max_pairs": 3},
         "time_inputs": ["default", "large"],
     }
-    before, after = SLEEPS.format(small=120_000, large=30_000), SLEEPS.format(small=30_000, large=120_000)
+    before, after = SLEEPS.format(small=300_000, large=30_000), SLEEPS.format(small=30_000, large=300_000)
     job = packed(before, after, options=options, inputs=inputs)
     job.environment = claimed_gpu
     job.run()

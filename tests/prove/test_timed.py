@@ -155,7 +155,7 @@ def test_every_input_is_timed_when_asked_and_a_slower_one_can_reject(packed, cla
     inputs = {"default": ["build/main"], "large": ["build/main", "large"]}
     timing = {"min_pairs": 3, "max_pairs": 3, "any_slower": "reject"}
     options = {**GATES, "timing": timing, "time_inputs": ["default", "large"]}
-    job = packed(sleeping(120, 30), sleeping(30, 120), options=options, inputs=inputs)
+    job = packed(sleeping(300, 30), sleeping(30, 300), options=options, inputs=inputs)
     job.environment = claimed_gpu
     assert job.run() == 1
     gate = job.gate("time")
