@@ -107,8 +107,8 @@ class Applier:
         if self._fit(job.id) == "before":
             return Applied(
                 applied=False,
-                sentence="the editor says that it applied the rewrite, but the text is as before: it skipped the edit. "
-                "Nothing was changed; try again",
+                sentence="the editor says that it applied the rewrite, but the text is as before: it skipped the edit, "
+                "or has yet to send the text. Look at it; if nothing changed, try again",
             )
         return Applied(
             applied=False, sentence=f"{job.kernel} is neither as before nor as rewritten now: undo, then try again"

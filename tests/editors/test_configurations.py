@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from pathlib import Path
 
-from optimas_lsp.config import parse
+from optimas_lsp.config import known_keys, parse
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -32,6 +33,27 @@ def test_the_settings_in_the_helix_page_are_settings() -> None:
     shown = tomllib.loads(_blocks("helix.md", "toml")[1])
     settings = parse(shown["language-server"]["optimas"]["config"]["optimas"], where="helix.md")
     assert settings.hot_kernels.maximum == 5
+    more = tomllib.loads(_blocks("helix.md", "toml")[2])
+    assert parse(more["language-server"]["optimas"]["config"]["optimas"], where="helix.md").jobs.offer == "edit"
+
+
+def test_the_text_for_sublime_names_the_program_and_settings_that_exist() -> None:
+    client = json.loads(_blocks("sublime.md", "json")[0])["clients"]["optimas"]
+    assert client["command"] == ["optimas-lsp"]
+    assert {key.removeprefix("optimas.") for key in client["settings"]} <= set(known_keys())
+
+
+def test_the_neovim_page_names_what_the_command_takes_and_nothing_else() -> None:
+    module = (ROOT / "editors" / "neovim" / "lua" / "optimas.lua").read_text("utf-8")
+    table = module.split("M.commands = {", 1)[1].split("\n}", 1)[0]
+    takes = set(re.findall(r"^  (?:\['([\w-]+)'\]|(\w+)) =", table, re.MULTILINE))
+    page = (ROOT / "docs" / "editors" / "neovim.md").read_text("utf-8").split("`:Optimas …`", 1)[1].split("\n\n", 1)[0]
+    shown = {
+        name
+        for row in page.splitlines()
+        for name in re.findall(r"`([\w-]+)(?: \[\w+\])?`", row.split("|")[1:2][0] if "|" in row else "")
+    }
+    assert shown == {one or other for one, other in takes}
 
 
 def test_the_neovim_page_names_only_options_that_the_module_has() -> None:

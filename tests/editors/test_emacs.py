@@ -29,6 +29,54 @@ def _has_eglot() -> bool:
     return subprocess.run(look, capture_output=True, timeout=110, check=False).returncode == 0
 
 
+def _run(script: str, file: Path, tmp_path: Path) -> dict[str, Any]:
+    """What a script saw in ``file``."""
+    out = tmp_path / "seen.json"
+    environment = {
+        **os.environ,
+        "HOME": str(tmp_path),
+        "PYTHONPATH": str(ROOT),
+        "XDG_CACHE_HOME": str(tmp_path / "cache"),
+        "XDG_STATE_HOME": str(tmp_path / "state"),
+        "OPTIMAS_MODULE": str(ROOT / "editors" / "emacs" / "optimas.el"),
+        "OPTIMAS_FILE": str(file),
+        "OPTIMAS_PYTHON": sys.executable,
+        "OPTIMAS_OUT": str(out),
+    }
+    ran = subprocess.run(
+        ["emacs", "-q", "--batch", "-l", str(Path(__file__).with_name(script))],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert out.exists(), ran.stderr
+    seen: dict[str, Any] = json.loads(out.read_text("utf-8"))
+    return seen
+
+
+@pytest.mark.full
+@pytest.mark.timeout(450)
+def test_emacs_optimises_a_kernel_through_its_code_actions(tmp_path: Path) -> None:
+    if not _has_eglot():
+        pytest.skip("no Emacs with Eglot here: apt-get install emacs-nox elpa-eglot")
+    sample = ROOT / "samples" / "adjacent"
+    folder = tmp_path / "adjacent"
+    folder.mkdir()
+    for source in (sample / "adjacent.cu", sample / "outcomes.json", *sample.glob("profile.ncu-rep*")):
+        shutil.copy(source, folder)
+    # Eglot sends a changed text only after a command has been answered, so the edit stands in the action itself.
+    own = '\n[prove]\nexecutor = "recorded"\nrecords = "."\n\n[corpus]\nenable = false\n'
+    own += '\n[jobs]\nbuild = false\noffer = "edit"\n'
+    (folder / "optimas.toml").write_text((sample / "optimas.toml").read_text("utf-8") + own, "utf-8")
+    seen = _run("emacs_optimize.el", folder / "adjacent.cu", tmp_path)
+    assert seen["optimise"] == "Optimise the kernel adjacent_kernel"
+    assert "3.92" in seen["apply"]
+    assert "#pragma unroll" in seen["applied"]
+    assert seen["restored"] is True, "undo gives the exact text back"
+
+
 @pytest.mark.full
 @pytest.mark.timeout(450)
 def test_emacs_shows_findings_the_hover_and_the_hotspots(tmp_path: Path) -> None:
@@ -39,27 +87,7 @@ def test_emacs_shows_findings_the_hover_and_the_hotspots(tmp_path: Path) -> None
     (report,) = SAMPLE.glob("profile.ncu-rep*")
     for source in (SAMPLE / "accuracy.cu", SAMPLE / "rank.cuh", report):
         shutil.copy(source, folder)
-    out = tmp_path / "seen.json"
-    environment = {
-        **os.environ,
-        "HOME": str(tmp_path),
-        "PYTHONPATH": str(ROOT),
-        "XDG_CACHE_HOME": str(tmp_path / "cache"),
-        "OPTIMAS_MODULE": str(ROOT / "editors" / "emacs" / "optimas.el"),
-        "OPTIMAS_FILE": str(folder / "accuracy.cu"),
-        "OPTIMAS_PYTHON": sys.executable,
-        "OPTIMAS_OUT": str(out),
-    }
-    ran = subprocess.run(
-        ["emacs", "-q", "--batch", "-l", str(Path(__file__).with_name("emacs.el"))],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert out.exists(), ran.stderr
-    seen: dict[str, Any] = json.loads(out.read_text("utf-8"))
+    seen = _run("emacs.el", folder / "accuracy.cu", tmp_path)
     assert seen["mode"] == "c++-mode"
     assert seen["diagnostics"]
     assert "samples" in seen["hover"]

@@ -34,7 +34,8 @@ def _folder(into: Path, *, build: bool, gate: Path | None = None) -> Path:
         start = text.index("build = [[")
         wait = f"until [ -e '{gate}' ]; do sleep 0.1; done"
         text = f"{text[:start]}build = [['sh', '-c', \"{wait}\"]]{text[text.index(chr(10), start) :]}"
-    text += f'\n[prove]\nexecutor = "recorded"\nrecords = "."\n\n[corpus]\nenable = false\n\n[jobs]\nbuild = {str(build).lower()}\n'
+    text += '\n[prove]\nexecutor = "recorded"\nrecords = "."\n\n[corpus]\nenable = false\n'
+    text += f"\n[jobs]\nbuild = {str(build).lower()}\n"
     (folder / "optimas.toml").write_text(text, "utf-8")
     return folder
 

@@ -227,7 +227,7 @@ class Window {
 
   /** Waits for a notification and answers its words. */
   async toast(pattern) {
-    const found = this.page.locator(".notification-toast", { hasText: pattern }).first();
+    const found = this.page.locator(".notification-toast.notification-fade-in-done", { hasText: pattern }).first();
     await found.waitFor();
     return { words: (await found.innerText()).replace(/\s+/g, " ").trim(), button: (name) => found.locator(".monaco-button", { hasText: name }) };
   }
@@ -512,6 +512,11 @@ const scenarios = {
     const page = await window.webview(/./);
     seen.outcome = await page.locator("body").innerText();
     await window.shot("outcome");
+    seen.headings = await page.locator("h3").allInnerTexts();
+    for (const heading of await page.locator("h3").all()) {
+      await heading.evaluate((each) => each.scrollIntoView());
+      await window.shot(`outcome-${(await heading.innerText()).toLowerCase().replaceAll(/\W+/g, "-")}`);
+    }
     await window.command("View: Close Editor");
 
     await window.command("Optimas: Preview a Rewrite");

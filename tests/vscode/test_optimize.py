@@ -96,6 +96,7 @@ def test_the_outcome_shows_what_was_checked_and_what_was_not(seen: dict[str, Any
     assert "adjacent_kernel" in seen["outcome"]
     assert "not checked" in seen["outcome"].lower()
     assert "recorded" in seen["outcome"].lower()
+    assert len(seen["headings"]) >= 4, "the change, the gates, the times, what is open"
 
 
 def test_a_preview_changes_nothing(seen: dict[str, Any]) -> None:

@@ -15,6 +15,7 @@ const STYLE = `
   --accent: var(--vscode-focusBorder);
 }
 body { padding: 0; font-family: var(--vscode-font-family); }
+code { background: none; border-radius: 0; color: inherit; padding: 0; }
 #theme { display: none; }
 `;
 
@@ -30,12 +31,12 @@ export class Pages implements vscode.Disposable {
     });
   }
 
-  /** Shows the page at `path` beside the text, in the tab that already shows it if there is one. */
+  /** Shows the page at `path`, in the tab that already shows it if there is one. */
   async show(path: string): Promise<void> {
     const text = await readFile(path, "utf8");
     let page = this.open.get(path);
     if (page === undefined) {
-      const panel = vscode.window.createWebviewPanel("optimas.page", titleOf(text) ?? basename(path), vscode.ViewColumn.Beside, {
+      const panel = vscode.window.createWebviewPanel("optimas.page", titleOf(text) ?? basename(path), vscode.ViewColumn.Active, {
         enableScripts: true,
         enableFindWidget: true,
         localResourceRoots: [],
