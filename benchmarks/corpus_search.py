@@ -120,7 +120,7 @@ def main() -> int:
     """Print the figures and judge two of them."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--attempts", type=int, default=100_000)
-    options.add_argument("--folder", type=Path, help="keep the filled store here, or use the one from before")
+    options.add_argument("--folder", type=Path, help="keep store and index here, or use those from before")
     chosen = options.parse_args()
     count: int = chosen.attempts
     kernels = list(real_kernels(ROOT / "samples").values())
@@ -128,17 +128,18 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         figures["recall at 5"] = round(recall(kernels, folder), 4)
-        store = Store(chosen.folder or folder / "store")
+        place: Path = chosen.folder or folder
+        store = Store(place / "store")
         begun = time.perf_counter()
         if not store.rows(limit=1):
             fill(store, made(kernels, count))
         print(f"filled with {count:,} attempts in {time.perf_counter() - begun:.0f} s")
         figures["store MB"] = round(store.database.path.stat().st_size / 2**20, 1)
         begun = time.perf_counter()
-        Index.of(store, folder)
+        Index.of(store, place)
         figures["index made s"] = round(time.perf_counter() - begun, 2)
         begun = time.perf_counter()
-        searcher = Searcher(store, folder)
+        searcher = Searcher(store, place)
         searcher.load()
         figures["index loaded ms"] = round(1000 * (time.perf_counter() - begun), 1)
         chance = random.Random(7)

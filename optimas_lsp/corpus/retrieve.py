@@ -22,18 +22,25 @@ POOL = 24
 LEAST_LIKENESS = 0.35
 """Below this an attempt has too little to do with the query to be shown."""
 
+ALL_BUT_EQUAL = 0.8
+"""From this Jaccard index of two codes on, telling of the one tells little that the other does not."""
+
 LONGEST_CODE = 6000
 """Characters of a case's diff."""
 
 
 class Hit(Frozen):
-    """One attempt that was found; ``likeness`` is 0 to 1, ``same`` whether it is on the query's own kernel."""
+    """One attempt that was found; ``likeness`` is 0 to 1.
+
+    ``same``: it is on the query's own kernel or a near-duplicate. ``own``: its code is all but the query's.
+    """
 
     key: str
     likeness: float
     ending: str
     transformations: tuple[str, ...]
     same: bool
+    own: bool
     unwanted: bool = False
 
     @property
@@ -97,6 +104,7 @@ class Searcher:
                 likeness=0,
                 ending=ending,
                 transformations=tuple((steps or "").split()),
+                own=bool(near >= ALL_BUT_EQUAL),
                 same=bool(near >= NEAR or (mangled and mangled == query.mangled)),
                 unwanted=bool(unwanted),
             )

@@ -51,7 +51,7 @@ class Send(Frozen):
         model = f", model {self.model}" if self.model else ""
         plain = "" if self.encrypted else ", NOT ENCRYPTED"
         return (
-            f"send {self.size:,} bytes (the kernel's source, its device functions and the findings) to "
+            f"send {self.size:,} bytes (the kernel's source, its device functions, the findings, past outcomes) to "
             f"{_plain(self.destination)} ({self.backend}{_plain(model)}{plain}); repairs send more of the same kind"
         )
 

@@ -133,13 +133,17 @@ def test_a_reverted_proof_is_a_warning_with_its_reason(corpus: Corpus) -> None:
 
 
 def test_no_code_of_other_programs_is_told_where_it_would_leave_the_machine(corpus: Corpus) -> None:
-    own = known(1, 1)
-    other = known(21, 1, "refuted", sentence="rejected: secret_name differs")  # the same evidence, other code
-    corpus.store.add([own, other])  # type: ignore[list-item]
-    cases = corpus.past_cases(Query.of_entry(known(1, 0)), leaves=True)  # type: ignore[arg-type]
-    told = {case.id: case for case in cases}
-    assert told[f"attempt {own.key[:12]}"].code  # type: ignore[attr-defined]
-    assert not told[f"attempt {other.key[:12]}"].code  # type: ignore[attr-defined]
+    own = known(1, 0, transformation="mine")
+    lines = kernel_text(1, 0).split("\n")
+    near = "\n".join([*lines[:-4], *kernel_text(50, 0).split("\n")[-3:]])  # a near-duplicate in another program
+    assert NEAR < jaccard(runs(near), runs(kernel_text(1, 0))) < 0.75
+    kin = known(1, 2, transformation="kin").model_copy(update={"code": near})  # type: ignore[attr-defined]
+    namesake = known(21, 0, "refuted").model_copy(update={"mangled": "_Z1_0"})  # type: ignore[attr-defined]
+    other = known(41, 1, "refuted", sentence="rejected: secret_name differs", transformation="other")
+    corpus.store.add([own, kin, namesake, other])  # type: ignore[list-item]
+    cases = corpus.past_cases(Query.of_entry(known(1, 0)), most=4, leaves=True)  # type: ignore[arg-type]
+    assert len(cases) == 4
+    assert [case.id for case in cases if case.code] == [f"attempt {own.key[:12]}"]  # type: ignore[attr-defined]
     assert not any("secret_name" in case.outcome for case in cases)
 
 
