@@ -6,8 +6,11 @@ import asyncio
 import time
 from functools import cached_property
 
-from optimas_lsp.rewrite.backends.model import Call, Destination, Reply, Request
+from optimas_lsp.insight.evidence import KernelAnalysis
+from optimas_lsp.rewrite.backends.model import BackendError, Call, Destination, Reply, Request
+from optimas_lsp.rewrite.catalogue.explain import explain
 from optimas_lsp.rewrite.catalogue.propose import RankedProposal, propose, shortlist
+from optimas_lsp.rewrite.catalogue.registry import entries
 from optimas_lsp.rewrite.experience import Experience
 from optimas_lsp.rewrite.guard.model import Allowance
 from optimas_lsp.rewrite.parse import NoProposal
@@ -21,7 +24,8 @@ class CatalogueBackend:
     """Each request is answered with the next candidate, best first; what an earlier one met does not matter.
 
     ``only`` names the one transformation that may be tried, ``experience`` what past attempts say of each.
-    Deterministic; candidates answer only evidence that the request's prompt lists.
+    Deterministic; candidates answer only evidence that the request's prompt lists. Where there is none, the reply's
+    text holds one line a transformation that says why. Raises BackendError for an unknown transformation.
     """
 
     def __init__(
@@ -32,6 +36,9 @@ class CatalogueBackend:
         only: str = "",
         experience: Experience | None = None,
     ) -> None:
+        known = [each.name for each in entries()]
+        if only and only not in known:
+            raise BackendError(f"there is no transformation '{only}'", remedy=f"choose one of: {', '.join(known)}")
         self.subject = subject
         self._experience = experience
         self._only = only
@@ -52,31 +59,69 @@ class CatalogueBackend:
         seconds = time.monotonic() - started
         call = Call(seconds=seconds, status=None, result="answer")
         if self._given >= len(ranked):
-            what = "no further transformation" if self._given else "no transformation"
-            none = NoProposal(
-                kind="empty",
-                sentence=f"the catalogue has {what} that applies to this kernel's evidence; optimas prompt prints what "
-                "a model would be asked",
+            reasons = () if self._given else await asyncio.to_thread(lambda: self.reasons)
+            none = NoProposal(kind="empty", sentence=self._nothing(reasons))
+            return Reply(
+                outcome=none,
+                text="\n".join(reasons),
+                model="catalogue",
+                calls=(call,),
+                seconds=time.monotonic() - started,
             )
-            return Reply(outcome=none, model="catalogue", calls=(call,), seconds=seconds)
         one = ranked[self._given]
         self._given += 1
         return Reply(outcome=one.proposal, text=one.label, model="catalogue", calls=(call,), seconds=seconds)
+
+    def _nothing(self, reasons: tuple[str, ...]) -> str:
+        """The sentence for an empty answer; with one transformation asked for, why it does not apply."""
+        if self._only and reasons:
+            return "; ".join(reasons)
+        what = "no further transformation" if self._given else "no transformation"
+        return (
+            f"the catalogue has {what} that applies to this kernel's evidence; --transformation NAME says why one does "
+            "not, optimas prompt prints what a model would be asked"
+        )
+
+    @cached_property
+    def reasons(self) -> tuple[str, ...]:
+        """Why each transformation, or the one asked for, does not apply to each function of the file."""
+        kernel, found = self._kernel, self.subject
+        said = explain(
+            found.source.syntax.text.text,
+            found.source.path,
+            kernel,
+            headers=found.headers,
+            capability=self._capability,
+            allow=self._allow,
+        )
+        return tuple(
+            f"{each.transformation} does not apply to {each.function}: {each.reason}"
+            + (f" (line {each.line})" if each.line else "")
+            for each in said
+            if not each.applies and self._only in {"", each.transformation}
+        )
+
+    @property
+    def _kernel(self) -> KernelAnalysis:
+        """The kernel with the evidence that the prompt lists."""
+        listed = tuple(each for each in self.subject.kernel.evidence if each.id in self._listed)
+        return self.subject.kernel.model_copy(update={"evidence": listed})
+
+    @property
+    def _capability(self) -> int:
+        major, minor = self.subject.profile.device.compute_capability
+        return 10 * major + minor
 
     @cached_property
     def candidates(self) -> tuple[RankedProposal, ...]:
         """All candidates that are tried, in order."""
         subject = self.subject
-        kernel = subject.kernel.model_copy(
-            update={"evidence": tuple(each for each in subject.kernel.evidence if each.id in self._listed)}
-        )
-        major, minor = subject.profile.device.compute_capability
         ranked = propose(
             subject.source.syntax.text.text,
             subject.source.path,
-            kernel,
+            self._kernel,
             headers=subject.headers,
-            capability=10 * major + minor,
+            capability=self._capability,
             allow=self._allow,
             experience=self._experience,
         )

@@ -229,3 +229,20 @@ def test_how_much_is_tried_can_be_said(
     assert (settings["search"]["candidates"], settings["rewrite"]["samples"]) == expected
     assert (settings["search"]["budget_seconds"], settings["search"]["rounds"]) == (90, 4)
     assert settings["prove"]["reprofile"] is True
+
+
+def test_a_transformation_that_does_not_apply_says_why(tmp_path: Path) -> None:
+    source = program(tmp_path)
+    (tmp_path / "optimas.toml").unlink(missing_ok=True)
+    status, text, _ = run(source, "--transformation", "pad-shared", "--no-build")
+    assert status == 1
+    assert "pad-shared does not apply to accuracy_kernel: the function declares no shared array" in text
+    status, text, error = run(source, "--transformation", "nope", "--no-build")
+    assert (status, text) == (2, "")
+    assert "there is no transformation 'nope'; choose one of: aggregated-atomics" in error
+    header = source.with_name("rank.cuh")
+    status, text, _ = run(header, "--no-build", "--format", "json")
+    reasons = json.loads(text)["attempts"][0]["reply"]["text"].splitlines()
+    assert status == 1
+    assert len(reasons) == len({each.split(" does not apply to ")[0] for each in reasons}) >= 18
+    assert all(": " in each for each in reasons)
