@@ -58,6 +58,12 @@ def short_proof(settings: Prove, best: float | None) -> dict[str, Any]:
     return {"gates": list(SHORT_GATES), "timing": timing}
 
 
+def only_timed(target: Target) -> Target:
+    """The target with the one input that is timed: a candidate that is wrong on others fails in its whole proof."""
+    name = target.time_input or next(iter(target.inputs))
+    return target.model_copy(update={"inputs": {name: target.inputs[name]}, "time_input": name, "sanitize_input": None})
+
+
 def ncu_arguments(profile: Profile, kernels: Sequence[str]) -> tuple[str, ...]:
     """What ncu is told so that both new profiles hold what every insight needs, of as many launches as ``profile`` has.
 
@@ -70,5 +76,5 @@ def ncu_arguments(profile: Profile, kernels: Sequence[str]) -> tuple[str, ...]:
     if kernels:
         names = "|".join(re.escape(name) for name in kernels)
         arguments += ["--kernel-name-base", "mangled", "--kernel-name", f"regex:^({names})$"]
-    wanted = sum(profile.kernels[launch.kernel].mangled in kernels for launch in profile.launches)
+    wanted = sum(not kernels or profile.kernels[launch.kernel].mangled in kernels for launch in profile.launches)
     return (*arguments, "--launch-count", str(max(1, min(wanted, MOST_LAUNCHES))))

@@ -19,7 +19,7 @@ from optimas_lsp.prove.executors.recorded import Recorded
 from optimas_lsp.prove.executors.slurm import Slurm
 from optimas_lsp.prove.executors.ssh import Ssh
 from optimas_lsp.prove.inference import Wanted, find_target
-from optimas_lsp.prove.options import ncu_arguments, short_proof, whole_proof
+from optimas_lsp.prove.options import ncu_arguments, only_timed, short_proof, whole_proof
 from optimas_lsp.prove.report import conclusion
 from optimas_lsp.prove.reprofile import Cited, judged
 from optimas_lsp.prove.runner.tools import gpu
@@ -104,7 +104,7 @@ class Prover:
         options = whole_proof(self.settings.prove, self.target, self._again())
         with scratch("proof") as job:
             try:
-                outcome = await self._outcome(job, candidate, verdict, options)
+                outcome = await self._outcome(job, candidate, verdict, options, self.target)
                 cited = Cited.by(candidate.proposal, self.subject.profile, [self.subject.kernel], self._kernels())
                 outcome, compared = await asyncio.to_thread(judged, job, outcome, cited, self.settings)
                 await asyncio.to_thread(self._keep, job, candidate)
@@ -118,11 +118,14 @@ class Prover:
         )
 
     async def screen(self, candidate: Candidate, verdict: Verdict, best: float | None) -> Proof:
-        """A short proof, to compare candidates by; never ``proven``. ``best``: see ``options.short_proof``."""
+        """A short proof on the input that is timed, to compare candidates by; never ``proven``.
+
+        ``best``: see ``options.short_proof``.
+        """
         options = short_proof(self.settings.prove, best)
         with scratch("proof") as job:
             try:
-                outcome = await self._outcome(job, candidate, verdict, options)
+                outcome = await self._outcome(job, candidate, verdict, options, only_timed(self.target))
             except OptimasError as error:
                 return Proof(state="not-proven", sentence=f"not proven: {error.sentence()}")
         timed = outcome.gate("time")
@@ -146,13 +149,15 @@ class Prover:
         if self.reports is not None and report.is_file():
             shutil.copyfile(report, self.reports / f"{candidate.sha256}.ncu-rep")
 
-    async def _outcome(self, job: Path, candidate: Candidate, verdict: Verdict, options: Mapping[str, Any]) -> Outcome:
+    async def _outcome(
+        self, job: Path, candidate: Candidate, verdict: Verdict, options: Mapping[str, Any], target: Target
+    ) -> Outcome:
         flags = f", flagged: {', '.join(verdict.flags)}" if verdict.flags else ""
         ceiling = self.subject.kernel.roofline.ceiling if self.subject.kernel.roofline is not None else None
         await asyncio.to_thread(
             pack,
             self.folder,
-            self.target,
+            target,
             {self.subject.source.name: candidate.edited},
             job,
             kernels=self._kernels(),

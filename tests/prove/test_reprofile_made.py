@@ -59,7 +59,7 @@ def test_the_reports_of_a_proof_are_read_compared_and_kept(tmp_path: Path) -> No
     place = tmp_path / "adjacent"
     place.mkdir()
     shutil.copy(ROOT / "samples" / "adjacent" / "adjacent.cu", place)
-    script = "case $PWD in */candidate) sleep 0.02;; *) sleep 0.1;; esac; echo sum 42\n"
+    script = "case $PWD in */candidate) sleep 0.05;; *) sleep 0.25;; esac; echo sum 42\n"
     (place / "run.sh").write_text(script, "utf-8")
     settings = Settings.model_validate({"prove": {"reprofile": True, "minimum_pairs": 3, "maximum_pairs": 3}})
     program = Program.of(place / "adjacent.cu", place, settings=settings)
