@@ -179,7 +179,7 @@ def _accepted(actions: Mapping[Path, Sequence[Action]], *, accept: bool) -> None
         return
     lines: list[str] = []
     for folder, left in missing.items():
-        lines.append(f"For the folder {folder}, each many times:")
+        lines.append(f"For the folder {folder}:")
         lines += [f"- {action.sentence()}" for action in left]
     watched = sys.stdin.isatty() and sys.stderr.isatty()
     if accept or watched:

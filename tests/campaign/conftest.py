@@ -42,10 +42,13 @@ Write = Callable[..., Path]
 
 
 @pytest.fixture(autouse=True)
-def own_folders(tmp_path: Path, profile_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def own_folders(
+    tmp_path_factory: pytest.TempPathFactory, profile_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The state, data and cache folders of this test."""
-    monkeypatch.setenv("OPTIMAS_STATE_DIR", str(tmp_path / "state"))
-    monkeypatch.setenv("OPTIMAS_DATA_DIR", str(tmp_path / "data"))
+    own = tmp_path_factory.mktemp("user")
+    monkeypatch.setenv("OPTIMAS_STATE_DIR", str(own / "state"))
+    monkeypatch.setenv("OPTIMAS_DATA_DIR", str(own / "data"))
     monkeypatch.setenv("OPTIMAS_CACHE_DIR", str(profile_cache))
     monkeypatch.setenv("PYTHONPATH", str(SAMPLES.parent))
 
