@@ -10,6 +10,9 @@ from optimas_lsp.campaign.row import GATES, Row
 from optimas_lsp.campaign.statistics import mean, percentile, share
 from optimas_lsp.campaign.table import Chart, Column, Table, Value
 
+NO_MORE = "propose:empty"
+"""The catalogue's answer when it has no further candidate."""
+
 
 def correctness(rows: Sequence[Row]) -> Table:
     """What became of every answer, and whether anything wrong was offered; one line a backend."""
@@ -74,12 +77,15 @@ def failures(rows: Sequence[Row]) -> Table:
         tries = [each for each in row.tries.split() if each.partition(":")[0] in stops]
         counts.update(tries)
         if row.ending in ENDED and tries:
-            ends[tries[-1]] += 1
+            judged = [each for each in tries if each != NO_MORE]
+            ends[judged[-1] if judged else NO_MORE] += 1
     body = tuple(
         (name.partition(":")[0], name.partition(":")[2], count, ends[name]) for name, count in counts.most_common()
     )
     columns = (Column("stage"), Column("gate"), Column("answers", "count"), Column("ended with it", "count"))
-    notes = (f"gates of the proof: {', '.join(GATES)}. ended with it: experiments whose last answer stopped there.",)
+    notes = (
+        f"gates of the proof: {', '.join(GATES)}. ended with it: experiments whose last judged answer stopped there.",
+    )
     return Table("failures", "Failures by gate", columns, body, notes, Chart(("stage", "gate"), "answers"))
 
 
@@ -158,8 +164,25 @@ def overhead(rows: Sequence[Row]) -> Table:
 
 
 def provenance(rows: Sequence[Row]) -> Table:
-    """What the outcomes rest on: the GPUs, whether results were recorded, the versions of this tool."""
-    counts = Counter((row.gpu or "none", row.recorded, row.optimas) for row in rows if row.ending != "no-evidence")
-    columns = (Column("GPU"), Column("recorded"), Column("optimas"), Column("experiments", "count"))
-    body = tuple((gpu, recorded, version, count) for (gpu, recorded, version), count in counts.most_common())
-    return Table("provenance", "Where the results are from", columns, body)
+    """What the outcomes rest on: the GPUs, whether results were recorded and how, the versions of this tool."""
+    counts = Counter(
+        (row.gpu or "none", *_recorded(row.recorded), row.optimas) for row in rows if row.ending != "no-evidence"
+    )
+    columns = (
+        Column("GPU"),
+        Column("recorded"),
+        Column("how"),
+        Column("optimas"),
+        Column("experiments", "count"),
+    )
+    body = tuple((*each, count) for each, count in counts.most_common())
+    notes = (
+        "how: in what the recorded proof differs from one that would be made now; each row of the dataset has it.",
+    )
+    return Table("provenance", "Where the results are from", columns, body, notes)
+
+
+def _recorded(label: str) -> tuple[str, str]:
+    """Machine and day, and by which version, of a label such as "recorded on NVIDIA H200, 2026-12-01, by …"."""
+    parts = label.split(", ")
+    return ", ".join(parts[:2]), ", ".join(each for each in parts[2:] if each.startswith("by "))
