@@ -6,6 +6,7 @@ import fnmatch
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import zipfile
@@ -23,6 +24,9 @@ LINK_ABOVE_BYTES = 64 << 20
 """Files at least this large are linked, not copied (they are data, not source)."""
 
 _NEVER = frozenset({".git", ".hg", ".svn", ".venv", "node_modules", "__pycache__", "build"})
+_CODE = re.compile(r"\.(c|cc|cpp|cxx|cu|cuh|h|hh|hpp|hxx|inc|inl|ipp|ptx|py|cmake|mk)$")
+_BUILD_FILES = frozenset({"CMakeLists.txt", "Makefile", "makefile", "GNUmakefile"})
+_DEEPEST_MODULE = 8
 _ENTRY = "import sys\n\nfrom optimas_runner.__main__ import main\n\nsys.exit(main(sys.argv[1:]))\n"
 
 
@@ -33,23 +37,17 @@ class BundleError(OptimasError):
 def snapshot(folder: Path, destination: Path, exclude: Sequence[str] = REPORTS) -> list[str]:
     """Copy the program's folder as version control sees it (else all but build leavings); returns relative paths.
 
-    Tracked and untracked files that are not ignored are taken, but for those that match ``exclude`` (as in
-    ``Target.exclude``) and ``optimas.toml``, which is about the proof; links are kept only when they stay inside the
-    folder; files of LINK_ABOVE_BYTES and more are linked. Raises BundleError when a file cannot be read.
+    Tracked and untracked files that are not ignored are taken, those of submodules too, but for those that match
+    ``exclude`` (as in ``Target.exclude``) and ``optimas.toml``, which is about the proof. What a link inside the folder
+    leads to is copied in its place, what leads outside is left out; files of LINK_ABOVE_BYTES and more are linked.
+    Raises BundleError when a file cannot be read.
     """
-    names = _versioned(folder) or sorted(
-        str(p.relative_to(folder))
-        for p in folder.rglob("*")
-        if (p.is_file() or p.is_symlink()) and not _NEVER.intersection(p.relative_to(folder).parts)
-    )
     taken: list[str] = []
-    for name in names:
+    for name in _names(folder):
         if name == FILE_NAME or excluded(name, exclude):
             continue
         source, target = folder / name, destination / name
-        if source.is_symlink() and not source.resolve().is_relative_to(folder.resolve()):
-            continue
-        if not source.is_file():
+        if not source.is_file() or not source.resolve().is_relative_to(folder.resolve()):
             continue
         target.parent.mkdir(parents=True, exist_ok=True)
         try:
@@ -69,17 +67,75 @@ def excluded(name: str, patterns: Sequence[str]) -> bool:
     return any(fnmatch.fnmatchcase(name if "/" in pattern else last, pattern) for pattern in patterns)
 
 
-def _versioned(folder: Path) -> list[str]:
+def left_out(folder: Path, exclude: Sequence[str] = REPORTS) -> tuple[str, ...]:
+    """Sentences about code that ``exclude`` keeps out of a snapshot, and about links that lead out of the folder.
+
+    Both versions are built without them, so a proof has to say so.
+    """
+    names = _names(folder)
+    code = [name for name in names if excluded(name, exclude) and _is_code(name)]
+    home = folder.resolve()
+    away = [name for name in names if (folder / name).is_symlink() and not _leads_inside(folder / name, home)]
+    said = (
+        ("code that target.exclude leaves out of both versions", code),
+        ("links that lead out of the program's folder and are left out", away),
+    )
+    return tuple(f"{words}: {_listed(found)}" for words, found in said if found)
+
+
+def _is_code(name: str) -> bool:
+    last = name.rpartition("/")[2]
+    return last in _BUILD_FILES or _CODE.search(last) is not None
+
+
+def _leads_inside(link: Path, home: Path) -> bool:
     try:
-        done = subprocess.run(
-            ["git", "-C", str(folder), "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", "."],
-            capture_output=True,
-            check=False,
-            timeout=60,
-        )
+        return link.resolve().is_relative_to(home)
+    except (OSError, RuntimeError):  # a link to itself
+        return False
+
+
+def _listed(names: Sequence[str], most: int = 8) -> str:
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
+def _names(folder: Path) -> list[str]:
+    """Relative paths of the folder's files and links; those below a link to one of its folders stand there, too."""
+    names = _versioned(folder) or sorted(
+        str(p.relative_to(folder))
+        for p in folder.rglob("*")
+        if (p.is_file() or p.is_symlink()) and not _NEVER.intersection(p.relative_to(folder).parts)
+    )
+    home, below = folder.resolve(), list[str]()
+    for name in names:
+        link = folder / name
+        if link.is_symlink() and link.is_dir() and link.resolve().is_relative_to(home):
+            real = link.resolve().relative_to(home).as_posix() + "/"
+            if real != "./" and not f"{name}/".startswith(real):
+                below += [f"{name}/{each[len(real) :]}" for each in names if each.startswith(real)]
+    return sorted({*names, *below})
+
+
+def _versioned(folder: Path, depth: int = 0) -> list[str]:
+    """What git lists, [] where it lists nothing; nothing that the repository's own configuration names is run."""
+    command = ["git", "-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}", "-C", str(folder)]
+    command += ["ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", "."]
+    # of another repository, when we are called from one of its hooks
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    environment["GIT_OPTIONAL_LOCKS"] = "0"
+    try:
+        done = subprocess.run(command, env=environment, capture_output=True, check=False, timeout=60)
     except (OSError, subprocess.TimeoutExpired):
         return []
-    return sorted({os.fsdecode(name) for name in done.stdout.split(b"\0") if name}) if done.returncode == 0 else []
+    if done.returncode:
+        return []
+    names = {os.fsdecode(name) for name in done.stdout.split(b"\0") if name}
+    for name in sorted(names):
+        inner = folder / name
+        if depth < _DEEPEST_MODULE and inner.is_dir() and not inner.is_symlink():  # a submodule is listed as one name
+            names |= {f"{name.rstrip('/')}/{each}" for each in _versioned(inner, depth + 1)}
+    return sorted(names)
 
 
 def write_runner(destination: Path) -> None:
@@ -157,6 +213,9 @@ def pack(
         "ceiling_speedup": ceiling_speedup,
         **(options or {}),
     }
+    absent = left_out(folder, target.exclude)
+    if absent:
+        specification["left_out"] = list(absent)
     specification["hash"] = digest = bundle_hash(destination, specification)
     (destination / "job.json").write_text(json.dumps(specification, indent=1, sort_keys=True), "utf-8")
     return digest

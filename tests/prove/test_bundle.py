@@ -99,3 +99,76 @@ def test_a_job_is_not_packed_over_another(tmp_path: Path) -> None:
     _pack(folder, tmp_path / "job", {})
     with pytest.raises(BundleError, match="there is a job already"):
         _pack(folder, tmp_path / "job", {})
+
+
+def _git(folder: Path, *words: str) -> None:
+    own = ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "protocol.file.allow=always"]
+    subprocess.run(["git", *own, "-C", str(folder), *words], check=True, capture_output=True)
+
+
+def test_a_repository_cannot_have_its_own_commands_run(tmp_path: Path) -> None:
+    folder = _program(tmp_path / "p", git=True)
+    _git(folder, "add", ".")
+    _git(folder, "config", "core.fsmonitor", f"touch {tmp_path / 'ran'}; false")
+    assert "a.cu" in snapshot(folder, tmp_path / "tree")
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_hook_that_calls_us_does_not_lead_to_its_own_repository(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other, folder = _program(tmp_path / "other", git=True), _program(tmp_path / "p", git=True)
+    (other / "foreign.cu").write_text("int b;\n")
+    _git(other, "add", ".")
+    monkeypatch.setenv("GIT_DIR", str(other / ".git"))
+    monkeypatch.setenv("GIT_INDEX_FILE", str(other / ".git" / "index"))
+    assert set(snapshot(folder, tmp_path / "tree")) == {".gitignore", "a.cu", "build/a.o"}
+
+
+def test_submodules_come_along_and_ignored_files_of_theirs_do_not(tmp_path: Path) -> None:
+    library, folder = _program(tmp_path / "library", git=True), _program(tmp_path / "p", git=True)
+    _git(library, "add", "a.cu", ".gitignore")
+    _git(library, "commit", "-m", "x")
+    _git(folder, "submodule", "add", str(library), "lib")
+    (folder / "lib" / "noise.log").write_text("noise\n")
+    (folder / "empty").mkdir()
+    taken = snapshot(folder, tmp_path / "tree")
+    assert (tmp_path / "tree" / "lib" / "a.cu").read_text() == "int a;\n"
+    assert "lib/noise.log" not in taken
+
+
+def test_a_submodule_that_was_not_fetched_brings_nothing(tmp_path: Path) -> None:
+    library, folder = _program(tmp_path / "library", git=True), _program(tmp_path / "p", git=True)
+    _git(library, "add", "a.cu")
+    _git(library, "commit", "-m", "x")
+    _git(folder, "submodule", "add", str(library), "lib")
+    _git(folder, "add", ".")
+    _git(folder, "commit", "-m", "x")
+    _git(tmp_path, "clone", str(folder), "clone")
+    assert "lib/a.cu" not in snapshot(tmp_path / "clone", tmp_path / "tree")
+
+
+@pytest.mark.parametrize("git", [False, True])
+def test_a_link_to_a_folder_inside_stands_for_its_files(tmp_path: Path, git: bool) -> None:
+    folder = _program(tmp_path / "p", git=git)
+    (folder / "v 2ü").mkdir()
+    (folder / "v 2ü" / "n.h").write_text("int n;\n")
+    (folder / "include").symlink_to("v 2ü")
+    (folder / "around").symlink_to(".")
+    taken = snapshot(folder, tmp_path / "tree")
+    assert (tmp_path / "tree" / "include" / "n.h").read_text() == "int n;\n"
+    assert not any(each.startswith("around") for each in taken)
+
+
+def test_a_job_says_what_code_and_which_links_it_is_without(tmp_path: Path) -> None:
+    folder = _program(tmp_path / "p", git=False)
+    (folder / "tuned.h").write_text("#define FAST 1\n")
+    (folder / "data").symlink_to(tmp_path)
+    target = TARGET.model_copy(update={"exclude": ("*.h", "*.log")})
+    pack(
+        folder, target, {"a.cu": b"int b;\n"}, tmp_path / "job", kernels=[], static={"status": "pass", "sentence": "."}
+    )
+    assert json.loads((tmp_path / "job" / "job.json").read_text())["left_out"] == [
+        "code that target.exclude leaves out of both versions: tuned.h",
+        "links that lead out of the program's folder and are left out: data",
+    ]

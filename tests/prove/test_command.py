@@ -139,7 +139,8 @@ def test_a_refused_proposal_is_not_even_built(program: Path) -> None:
         (["--executor", "ssh"], "--executor ssh needs a host"),
         (["--executor", "recorded"], "--executor recorded needs the results"),
         (["--inputs", "huge"], "--inputs huge: there is no such input; choose of: all, small, default, large"),
-        (["--executor", "recorded", "--records", "nowhere"], "no result was recorded for this job"),
+        (["--executor", "recorded", "--records", "nowhere"], "nowhere: there is no such folder"),
+        (["--executor", "recorded", "--records", "docs"], "no result was recorded for this job"),
     ],
 )
 def test_what_cannot_be_done_is_one_sentence(program: Path, options: list[str], words: str) -> None:

@@ -64,7 +64,7 @@ def test_a_race_is_not_lost_while_the_intervals_overlap() -> None:
 
 
 def summary(baseline: list[float], candidate: list[float], **more: Any) -> timed.Summary:
-    found = timed._summary(series(baseline, candidate), NONE, TIMING)
+    found = timed.summarise(series(baseline, candidate), NONE, TIMING)
     return {**found, "stopped": "tight", "before": STATE, "after": STATE, **more}
 
 

@@ -51,7 +51,7 @@ def _judged(baseline: list[float], candidate: list[float]) -> tuple[str, str]:
         "baseline": {"kernel_ns": [], "gpu_ns": [], "program_s": baseline},
         "candidate": {"kernel_ns": [], "gpu_ns": [], "program_s": candidate},
     }
-    return timed._judge(timed._summary(series, (), TIMING), series, TIMING, ())
+    return timed.judge(timed.summarise(series, (), TIMING), series, TIMING, ())
 
 
 @pytest.mark.parametrize(

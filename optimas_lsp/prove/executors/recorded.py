@@ -12,15 +12,20 @@ from pydantic import ValidationError
 
 from optimas_lsp.errors import OptimasError
 from optimas_lsp.prove.bundle import bundle_hash
+from optimas_lsp.prove.executors.credible import held, made_on, read_json
 from optimas_lsp.prove.executors.outcome import Event, ExecutorError, GateOutcome, Outcome, Running, parse_outcome
 from optimas_lsp.prove.key import How, differences, how_of, key_of
-from optimas_lsp.prove.runner.__main__ import REQUIRED
+from optimas_lsp.prove.runner.__main__ import ORDER, REQUIRED
 
 SCHEMA = "optimas.record/2"
 OUTCOMES = "outcomes.json"
 """A list of results beside the program they are about, as the samples have it."""
 
 OUTCOME_SCHEMA = "optimas.recorded-outcome/1"
+
+
+ABSENT = "it is not in the record"
+UNSEALED = "the record bears no seal: it is as good as the place that it comes from"
 
 
 class NotRecordedError(OptimasError):
@@ -95,6 +100,8 @@ class Recorded:
 
     def submit(self, job: Path) -> Running:
         """The recorded run, the latest where there are several; raises NotRecordedError when there is none."""
+        if not self.records.is_dir():
+            raise ExecutorError("there is no such folder", where=self.records, remedy="say where the records are")
         specification = specification_of(job)
         key, now = key_of(job, specification), how_of(job, specification)
         found = [*self._own(key), *self._outcomes(key)]
@@ -110,28 +117,27 @@ class Recorded:
     def _own(self, key: str) -> Iterator[Record]:
         place = self.records / f"{key}.json"
         if place.is_file():
-            entry = _read(place)
-            result: dict[str, Any] = entry.get("result") or {}
-            if entry.get("schema") != SCHEMA or entry.get("key") != key:
+            entry = read_json(place)
+            result: object = entry.get("result")
+            if entry.get("schema") != SCHEMA or entry.get("key") != key or not isinstance(result, dict):
                 raise ExecutorError("this is no recorded result of this job", where=place)
-            yield Record(place, _how(entry, place), result, str(result.get("finished")))
+            found = cast("dict[str, Any]", result)
+            yield Record(place, _how(entry, place), found, str(found.get("finished")))
 
     def _outcomes(self, key: str) -> Iterator[Record]:
         for place in sorted([*self.records.glob(OUTCOMES), *self.records.glob(f"*/{OUTCOMES}")]):
-            for entry in cast("list[dict[str, Any]]", _read(place).get("outcomes") or []):
+            entries: object = read_json(place).get("outcomes") or []
+            for entry in _entries(entries, place):
                 if entry.get("key") == key and entry.get("schema") == OUTCOME_SCHEMA:
                     result = {**entry, "job": entry.get("bundle")}
                     yield Record(place, _how(entry, place), result, str(entry.get("date")))
 
 
-def _read(place: Path) -> dict[str, Any]:
-    try:
-        entry: object = json.loads(place.read_text("utf-8"))
-    except (OSError, ValueError):
-        raise ExecutorError("this is no recorded result", where=place) from None
-    if not isinstance(entry, dict):
-        raise ExecutorError("this is no recorded result", where=place)
-    return cast("dict[str, Any]", entry)
+def _entries(entries: object, place: Path) -> list[dict[str, Any]]:
+    every = cast("list[object]", entries) if isinstance(entries, list) else [None]
+    if not all(isinstance(each, dict) for each in every):
+        raise ExecutorError("this is no list of recorded results", where=place)
+    return cast("list[dict[str, Any]]", every)
 
 
 def _how(entry: dict[str, Any], place: Path) -> How:
@@ -143,19 +149,23 @@ def _how(entry: dict[str, Any], place: Path) -> How:
 
 def _outcome(found: Record, specification: dict[str, Any], other: tuple[str, ...]) -> Outcome:
     """The recorded outcome under today's guardrails: a change that they refuse is rejected whatever was recorded."""
-    machine: dict[str, Any] = found.result.get("machine") or {}
-    gpu: dict[str, Any] = machine.get("gpu") or {}
-    label = f"recorded on {gpu.get('name', 'a machine without a GPU')}, {found.day[:10]}"
-    label = ", ".join([label, *other])
+    label = ", ".join([made_on(found.result, found.day, found.where), *other])
     outcome = parse_outcome(found.result, where=found.where, recorded=label)
     static = GateOutcome(name="static", **specification["static"])
     if static.status == "fail":
         return outcome.model_copy(update={"verdict": "rejected", "gates": (static,), "timing": None})
-    gates = (static, *(gate for gate in outcome.gates if gate.name != "static"))
+    # the guardrails' verdict is today's
+    own = outcome.model_copy(update={"gates": tuple(gate for gate in outcome.gates if gate.name != "static")})
+    outcome = held(own, specification, found.how.settings, found.where)
     required = set(specification.get("required") or REQUIRED)
-    open_ = sorted(required - {gate.name for gate in gates if gate.status == "pass"})
+    gates = (static, *outcome.gates)
+    open_ = required - {gate.name for gate in gates if gate.status == "pass"}
+    if outcome.verdict != "rejected":  # where one failed, the later ones were not climbed
+        absent = open_ - {gate.name for gate in gates}
+        gates += tuple(GateOutcome(name=name, status="skipped", sentence=ABSENT) for name in ORDER if name in absent)
     verdict = "not proven" if outcome.verdict == "proven" and open_ else outcome.verdict
     unchecked = [f"this result was recorded {each}" for each in other]
+    unchecked += [UNSEALED, *specification.get("left_out", ())]
     return outcome.model_copy(
         update={"verdict": verdict, "gates": gates, "not_checked": (*outcome.not_checked, *unchecked)}
     )

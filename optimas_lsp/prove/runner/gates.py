@@ -14,6 +14,10 @@ from .witness import Testimony
 
 PASS, FAIL, SKIPPED = "pass", "fail", "skipped"
 Gate = Dict[str, Any]
+_NO_DATA = (
+    "; it runs in a copy without what version control ignores: data that it reads must be tracked, "
+    "or named by its full path"
+)
 POISONS = (0xA5, 0x5A)
 MODES = {"1": ("launch", "readback", "poison"), "2": ("readback", "poison")}
 """The first run digests memory after each launch and so waits for it; the second leaves the program's order alone."""
@@ -21,6 +25,8 @@ MODES = {"1": ("launch", "readback", "poison"), "2": ("readback", "poison")}
 
 def static(job: Job, record: Record) -> Gate:
     """What the guardrails said before the job was packed; the runner only carries their verdict."""
+    for sentence in job.data.get("left_out", ()):
+        record.unchecked(sentence)
     verdict = job.data.get("static") or {"status": SKIPPED, "sentence": "no static verdict came with the job"}
     return record.finish("static", verdict["status"], verdict["sentence"], facts_from="guardrails")
 
@@ -106,7 +112,7 @@ def determinism(job: Job, record: Record) -> Gate:
         second, two, right = job.run("baseline", name, "2", poison=POISONS[0])
         for finished in (first, second):
             if not finished.good:
-                sentence = "the original fails on input {}: {}".format(name, finished.sentence("the run"))
+                sentence = "the original fails on input {}: {}{}".format(name, finished.sentence("the run"), _NO_DATA)
                 return record.finish("determinism", FAIL, sentence, time.monotonic() - began)
         if one.used and not (one.present and two.present):
             return record.finish("determinism", FAIL, one.why_absent() if not one.present else two.why_absent())

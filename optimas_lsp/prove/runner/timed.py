@@ -40,7 +40,7 @@ def measure_time(job: Job, record: Record) -> Gate:
         if why:
             return record.finish("time", FAIL, why, time.monotonic() - began)
         record.data["timing"] = summary
-        status, sentence = _judge(summary, series, plan, modes)
+        status, sentence = judge(summary, series, plan, modes)
         status, sentence = _raced(summary, plan, modes, (status, sentence))
         if summary["warnings"]:
             sentence += "; beware: " + "; ".join(summary["warnings"])
@@ -73,7 +73,7 @@ def _measured(job: Job, record: Record, name: str, modes: tuple[str, ...]) -> Tu
                 return why, series, {}
         pair += 1
         stopped = _enough(series, plan, modes, pair, time.monotonic() - began)
-    summary = _summary(series, modes, plan)
+    summary = summarise(series, modes, plan)
     summary.update(input=name, before=before, after=tools.state(), stopped=stopped)
     summary["warnings"] = warnings(summary, plan, modes)
     return "", series, summary
@@ -125,7 +125,8 @@ def _time_once(
     return None
 
 
-def _summary(series: Series, modes: tuple[str, ...], plan: dict[str, Any]) -> Summary:
+def summarise(series: Series, modes: tuple[str, ...], plan: dict[str, Any]) -> Summary:
+    """Medians, speed-ups with their intervals and noise of what was timed; ``modes`` is empty without a witness."""
     result: Summary = {
         "pairs": len(series["baseline"]["program_s"]),
         "runs": series,
@@ -159,7 +160,8 @@ def _numbers(summary: Summary, plan: dict[str, Any], modes: tuple[str, ...]) -> 
     )
 
 
-def _judge(summary: Summary, series: Series, plan: dict[str, Any], modes: tuple[str, ...]) -> tuple[str, str]:
+def judge(summary: Summary, series: Series, plan: dict[str, Any], modes: tuple[str, ...]) -> tuple[str, str]:
+    """The gate's status and sentence by the thresholds of ``plan``."""
     key = "kernel_ns" if modes else "program_s"
     main, numbers = summary[key], _numbers(summary, plan, modes)
     values = series["baseline"][key] + series["candidate"][key]

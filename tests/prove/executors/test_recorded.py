@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +16,20 @@ from typer.testing import CliRunner
 from optimas_lsp.cli.app import app
 from optimas_lsp.course.program import Program
 from optimas_lsp.prove.executors.outcome import ExecutorError
-from optimas_lsp.prove.executors.recorded import OUTCOMES, NotRecordedError, Recorded, outcome_entry, record
-from optimas_lsp.prove.key import How, differences
+from optimas_lsp.prove.executors.recorded import (
+    OUTCOMES,
+    UNSEALED,
+    NotRecordedError,
+    Recorded,
+    outcome_entry,
+    record,
+    specification_of,
+)
+from optimas_lsp.prove.key import How, differences, how_of, key_of
 from optimas_lsp.prove.proving import Prover
+from optimas_lsp.prove.report import conclusion
+from optimas_lsp.prove.runner import timed
+from optimas_lsp.prove.runner.job import TIMING
 from optimas_lsp.prove.target import read_target
 from optimas_lsp.rewrite.backends.embedded import CatalogueBackend
 from optimas_lsp.rewrite.backends.model import Request
@@ -171,13 +184,132 @@ def _forge(place: Path, **changes: object) -> None:
     place.write_text(json.dumps(entry), "utf-8")
 
 
-def _static(job: Path, status: str, sentence: str) -> None:
+def _static(job: Path, status: str, sentence: str, **other: object) -> None:
     """Pack the same job with another static verdict."""
     from optimas_lsp.prove.bundle import bundle_hash
 
     place = job / "job.json"
     specification = json.loads(place.read_text("utf-8"))
     specification.pop("hash")
-    specification["static"] = {"status": status, "sentence": sentence}
+    specification |= {"static": {"status": status, "sentence": sentence}, **other}
     specification["hash"] = bundle_hash(job, specification)
     place.write_text(json.dumps(specification), "utf-8")
+
+
+def _gate(name: str, **changes: object) -> Callable[[dict[str, Any]], object]:
+    return lambda entry: [gate.update(changes) for gate in entry["gates"] if gate["name"] == name]
+
+
+def _times(**changes: object) -> Callable[[dict[str, Any]], object]:
+    return lambda entry: entry["timing"]["kernel_ns"].update(changes)
+
+
+def _runs(factor: float) -> Callable[[dict[str, Any]], object]:
+    """Candidate's single times by ``factor`` of the original's, with every number that follows from them."""
+
+    def change(entry: dict[str, Any]) -> None:
+        timing = entry["timing"]
+        for key, before in timing["runs"]["baseline"].items():
+            timing["runs"]["candidate"][key] = [time * factor for time in before]
+        plan = {**TIMING, "min_effect": 0.0}
+        timing.update(timed.summarise(timing["runs"], ("time",), plan))
+        entry["how"]["settings"]["timing.min_effect"] = 0.0
+        _gate("time", sentence=timed.judge(timing, timing["runs"], plan, ("time",))[1])(entry)
+
+    return change
+
+
+def _kept(packed: Any, tmp_path: Path, change: Callable[[dict[str, Any]], object]) -> tuple[Path, Recorded]:
+    """A job, and a record of it that was made from a sample's, proven on a GPU, and then changed."""
+    job = packed().folder
+    entry: dict[str, Any] = json.loads((SAMPLES / "adjacent" / OUTCOMES).read_text("utf-8"))["outcomes"][0]
+    specification = specification_of(job)
+    entry["key"] = key_of(job, specification)
+    entry["how"] = how_of(job, specification).model_dump(mode="json")
+    change(entry)
+    (tmp_path / "records").mkdir()
+    (tmp_path / "records" / OUTCOMES).write_text(json.dumps({"outcomes": [entry]}), "utf-8")
+    return job, Recorded(tmp_path / "records")
+
+
+def test_a_record_of_a_gpu_stands_by_its_own_runs_and_says_that_nobody_sealed_it(packed: Any, tmp_path: Path) -> None:
+    job, records = _kept(packed, tmp_path, lambda _entry: None)
+    outcome = records.submit(job).collect()
+    assert outcome.verdict == "proven"
+    assert UNSEALED in outcome.not_checked
+
+
+@pytest.mark.parametrize(
+    ("change", "verdict", "sentence"),
+    [
+        (_gate("compare", status="fail"), "rejected", "rejected by compare"),
+        (_gate("reprofile", status="fail"), "rejected", "rejected by reprofile"),
+        (_gate("static", status="fail"), "proven", "proven: kernel time 3.916"),
+        (lambda entry: entry["gates"].pop(4), "not proven", "not proven: it is not in the record (compare skipped)"),
+        (lambda entry: entry.update(timing=None), "rejected", "rejected by time: the record holds no time of"),
+        (_runs(1.2), "rejected", "rejected by time: slower: kernel time 0.8333"),
+        (_runs(1.0), "rejected", "rejected by time: no clear difference: kernel time 1 times"),
+        (_runs(0.001), "rejected", "rejected by plausible: 1000 times faster, as recorded, is more than 10 times"),
+    ],
+)
+def test_a_record_is_no_better_than_its_gates_and_times_by_todays_thresholds(
+    packed: Any, tmp_path: Path, change: Callable[[dict[str, Any]], object], verdict: str, sentence: str
+) -> None:
+    job, records = _kept(packed, tmp_path, change)
+    outcome = records.submit(job).collect()
+    assert outcome.verdict == verdict
+    assert conclusion(outcome).startswith(sentence)
+
+
+def test_a_recorded_gain_above_todays_ceiling_is_for_a_person(packed: Any, tmp_path: Path) -> None:
+    job, records = _kept(packed, tmp_path, lambda _entry: None)
+    _static(job, "pass", "every guardrail passed", ceiling_speedup=2.0)
+    assert "more than the roofline allows" in conclusion(records.submit(job).collect())
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda entry: entry["gates"].append({**entry["gates"][4], "status": "fail"}),
+        lambda entry: entry["gates"].append({**entry["gates"][4], "name": "magic"}),
+        lambda entry: entry.update(verdict=None),
+        lambda entry: entry.update(date="soon"),
+        lambda entry: entry.update(machine={"gpu": "H200"}),
+        lambda entry: entry.update(machine=["H200"]),
+        lambda entry: entry["timing"].update(runs={}),
+        lambda entry: entry["timing"].update(pairs=50),
+        lambda entry: entry["timing"]["runs"]["candidate"]["kernel_ns"].pop(),
+        lambda entry: entry["how"]["settings"].update({"timing.level": "high"}),
+        lambda entry: entry["how"]["settings"].update({"timing.min_effect": "small"}),
+        _times(speedup=1e9, low=1e9, high=1e9),
+        _times(low=float("nan")),
+        _times(high=None),
+        _gate("time", sentence="kernel time 900 times shorter"),
+    ],
+)
+def test_a_record_that_contradicts_itself_is_refused(
+    packed: Any, tmp_path: Path, change: Callable[[dict[str, Any]], object]
+) -> None:
+    job, records = _kept(packed, tmp_path, change)
+    with pytest.raises(ExecutorError, match="record"):
+        records.submit(job)
+
+
+@pytest.mark.parametrize(
+    "text", ["[" * 200_000, '{"outcomes": "all"}', '{"outcomes": ["proven"]}', '{"outcomes": NaN}']
+)
+def test_a_list_that_holds_no_records_is_named(packed: Any, tmp_path: Path, text: str) -> None:
+    (tmp_path / OUTCOMES).write_text(text, "utf-8")
+    with pytest.raises(ExecutorError, match="recorded result"):
+        Recorded(tmp_path).submit(packed().folder)
+
+
+def test_a_pipe_in_the_place_of_records_does_not_wait_for_ever(packed: Any, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / OUTCOMES)
+    with pytest.raises(ExecutorError, match="no recorded result"):
+        Recorded(tmp_path).submit(packed().folder)
+
+
+def test_a_folder_of_records_that_is_not_there_is_named(packed: Any, tmp_path: Path) -> None:
+    with pytest.raises(ExecutorError, match="no such folder"):
+        Recorded(tmp_path / "records").submit(packed().folder)

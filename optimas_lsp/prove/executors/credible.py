@@ -1,0 +1,178 @@
+"""What a record must bear out before it counts: it bears no seal, so it is held against itself and today's thresholds.
+
+That finds what was changed by hand or half forged. A forger who invents every single time is not found: a record is as
+good as the place that it comes from.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+from collections.abc import Mapping
+from datetime import date
+from pathlib import Path
+from typing import Any, cast
+
+from optimas_lsp.prove.executors.outcome import ExecutorError, GateOutcome, Outcome
+from optimas_lsp.prove.runner.__main__ import ORDER
+from optimas_lsp.prove.runner.job import SIDES, TIMING
+from optimas_lsp.prove.runner.measure import REVIEW_ABOVE
+from optimas_lsp.prove.runner.timed import judge, summarise
+
+LARGEST = 64 << 20
+"""Bytes of the largest file of records that is read."""
+
+FEWEST, MOST = 3, 1000
+"""Pairs of runs, as the settings allow them."""
+
+WITNESSED = ("time",)
+KEYS = ("kernel_ns", "gpu_ns", "program_s")
+NUMBERS = ("baseline", "candidate", "speedup", "low", "high")
+
+
+def read_json(place: Path) -> dict[str, Any]:
+    """The object in a file of records; raises ExecutorError for what is no plain file with a JSON object in it."""
+    entry: object = None
+    with contextlib.suppress(OSError, ValueError, RecursionError):
+        if place.is_file() and place.stat().st_size <= LARGEST:  # a pipe would never end
+            entry = json.loads(place.read_text("utf-8"), parse_constant=_no_number)
+    if not isinstance(entry, dict):
+        raise ExecutorError("this is no recorded result", where=place)
+    return cast("dict[str, Any]", entry)
+
+
+def made_on(result: Mapping[str, Any], day: str, where: Path) -> str:
+    """'recorded on MACHINE, DATE'; raises ExecutorError where that is not said."""
+    machine: object = result.get("machine") or {}
+    gpu: object = cast("dict[str, Any]", machine).get("gpu") or {} if isinstance(machine, dict) else None
+    name: object = cast("dict[str, Any]", gpu).get("name", "a machine without a GPU") if isinstance(gpu, dict) else None
+    try:
+        made = date.fromisoformat(day[:10])
+    except ValueError:
+        made = None
+    if not isinstance(name, str) or made is None:
+        raise ExecutorError("this record does not say on what machine and when it was made", where=where)
+    return f"recorded on {''.join(each if each.isprintable() else ' ' for each in name)}, {made.isoformat()}"
+
+
+def held(outcome: Outcome, specification: Mapping[str, Any], recorded: Mapping[str, Any], where: Path) -> Outcome:
+    """The outcome, no better than its own gates and times are by today's thresholds.
+
+    ``recorded`` are the settings that the proof was made with. Raises ExecutorError where it contradicts itself.
+    """
+    names = [gate.name for gate in outcome.gates]
+    if len(set(names)) != len(names) or not set(names) <= set(ORDER):
+        raise _contradiction("its gates are not those of a proof", where)
+    if outcome.verdict is None:
+        raise _contradiction("it has no verdict", where)
+    if outcome.timing is not None:
+        _agrees(outcome.timing, recorded, where)
+    if any(gate.status == "fail" for gate in outcome.gates):
+        return outcome.model_copy(update={"verdict": "rejected"})
+    if outcome.verdict != "proven":
+        return outcome
+    wrong = _wrong(outcome, specification, recorded, where)
+    if wrong is None:
+        return outcome
+    gates = tuple(wrong if gate.name == wrong.name else gate for gate in outcome.gates)
+    return outcome.model_copy(update={"verdict": "rejected", "gates": gates})
+
+
+def _agrees(timing: dict[str, Any], settings: Mapping[str, Any], where: Path) -> None:
+    """Raise ExecutorError unless every number about times follows from the single runs."""
+    inputs: object = timing.get("inputs") or {}
+    if not isinstance(inputs, dict):
+        raise _contradiction("its inputs are no table", where)
+    plan = {**TIMING, **_thresholds(settings, where)}
+    for each in (timing, *cast("dict[str, Any]", inputs).values()):
+        series = _runs(each, where)
+        summary = summarise(series, WITNESSED, plan)
+        for key in KEYS:
+            said: object = each.get(key)
+            found: dict[str, Any] | None = summary.get(key)
+            if (said is None) != (found is None):
+                raise _contradiction(f"its times and its runs do not have the same {key}", where)
+            if found is None:
+                continue
+            for name in NUMBERS:
+                value: float = found[name]
+                if not _same(said, name, value):
+                    raise _contradiction(f"{key} says {name} {_of(said, name)}, its runs give {value:.6g}", where)
+        if each.get("pairs") != summary["pairs"]:
+            raise _contradiction(f"it says {each.get('pairs')} pairs and holds {summary['pairs']}", where)
+
+
+def _thresholds(settings: Mapping[str, Any], where: Path) -> dict[str, float]:
+    """The level of the intervals and the least effect that the proof was made with; raises ExecutorError."""
+    found: dict[str, float] = {}
+    for name, least, most in (("level", 0.5, 1.0), ("min_effect", 0.0, 1.0)):
+        value: object = settings.get(f"timing.{name}", TIMING[name])
+        if not isinstance(value, int | float) or not least <= value <= most:
+            raise _contradiction(f"timing.{name} is none", where)
+        found[name] = float(value)
+    return found
+
+
+def _runs(timing: object, where: Path) -> dict[str, dict[str, list[float]]]:
+    """The single times, once they are what a measurement can give; raises ExecutorError."""
+    try:
+        runs = cast("dict[str, Any]", timing)["runs"]
+        series = {side: {key: [float(t) for t in runs[side].get(key, [])] for key in KEYS} for side in SIDES}
+    except (TypeError, KeyError, AttributeError, ValueError):
+        raise _contradiction("its single times are missing", where) from None
+    pairs = len(series["baseline"]["program_s"])
+    lists = [series[side][key] for side in SIDES for key in KEYS]
+    if not FEWEST <= pairs <= MOST or any(len(each) not in {0, pairs} for each in lists):
+        raise _contradiction("both versions were not run equally often", where)
+    if any(not math.isfinite(time) or time <= 0 for each in lists for time in each):
+        raise _contradiction("a time is not a positive number", where)
+    return series
+
+
+def _wrong(
+    outcome: Outcome, specification: Mapping[str, Any], recorded: Mapping[str, Any], where: Path
+) -> GateOutcome | None:
+    """The gate that a recorded success does not pass by its own times and today's thresholds, if there is one."""
+    timing, gate = outcome.timing, outcome.gate("time")
+    if gate is None or gate.status != "pass":
+        return None
+    series = None if timing is None else _runs(timing, where)
+    if series is None or not series["baseline"]["kernel_ns"]:
+        return GateOutcome(name="time", status="fail", sentence="the record holds no time of the kernel")
+    plan = {**TIMING, **specification.get("timing", {})}
+    summary = summarise(series, WITNESSED, plan)
+    status, sentence = judge(summary, series, plan, WITNESSED)
+    if status != "pass":
+        return GateOutcome(name="time", status="fail", sentence=sentence)
+    then = {**plan, **_thresholds(recorded, where)}
+    said = judge(summarise(series, WITNESSED, then), series, then, WITNESSED)[1]
+    if not gate.sentence.startswith(said):
+        raise _contradiction("what it says about times does not follow from its runs", where)
+    main, ceiling = summary["kernel_ns"], cast("float | None", specification.get("ceiling_speedup"))
+    words = f"{main['speedup']:.4g} times faster, as recorded, is more than "
+    if main["speedup"] > REVIEW_ABOVE:
+        return GateOutcome(
+            name="plausible", status="fail", sentence=f"{words}{REVIEW_ABOVE:g} times: a person must look"
+        )
+    if ceiling and main["low"] > ceiling * 1.05:
+        sentence = f"{words}the roofline allows for the original's work ({ceiling:.4g}): a person must look"
+        return GateOutcome(name="plausible", status="fail", sentence=sentence)
+    return None
+
+
+def _same(said: object, name: str, found: float) -> bool:
+    value = _of(said, name)
+    return isinstance(value, int | float) and math.isclose(value, found, rel_tol=1e-9)
+
+
+def _of(said: object, name: str) -> object:
+    return cast("dict[str, Any]", said).get(name) if isinstance(said, dict) else None
+
+
+def _contradiction(why: str, where: Path) -> ExecutorError:
+    return ExecutorError(f"this record contradicts itself: {why}", where=where, remedy="prove again")
+
+
+def _no_number(text: str) -> float:
+    raise ValueError(f"{text} is no number")
