@@ -86,7 +86,7 @@ def test_the_same_attempts_give_the_same_bytes_in_whatever_order(tmp_path: Path)
 
 def test_a_fresh_dataset_is_valid_and_exporting_over_it_leaves_no_old_file(dataset: Path) -> None:
     assert validate(dataset).problems == ()
-    assert len({row.split for file in (dataset / "data").glob("*.jsonl") for _, row in rows_of(file)}) > 1  # type: ignore[union-attr]
+    assert len({row.split for file in (dataset / "data").glob("*.jsonl") for _, row in rows_of(file)}) > 1
     made(dataset, attempt(1))
     assert validate(dataset).problems == ()
     assert len(list((dataset / "data").iterdir())) == 2
@@ -275,7 +275,7 @@ def test_an_export_comes_back_whole_with_what_people_said_no_to(tmp_path: Path, 
     corpus.store.say_no(entries[0].key, "unreadable", "rejected")
     for forms in (("jsonl",), ("parquet",)):
         folder = tmp_path / forms[0]
-        export(rows_for(corpus.store.each_row()), folder, title="All", forms=forms)  # type: ignore[arg-type]
+        export(rows_for(corpus.store.each_row()), folder, title="All", forms=forms)
         other = Corpus.of_user(folder=tmp_path / f"{forms[0]}-store")
         assert merge(other.store, folder).new == 3
         assert merge(other.store, folder).new == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from entries import H200, attempt, kernel_text, real_kernels, rewritten
 
 from optimas_lsp.corpus import Corpus, Query
 from optimas_lsp.corpus.index import Index
-from optimas_lsp.corpus.model import Device, Finding
+from optimas_lsp.corpus.model import Device, Entry, Finding
 from optimas_lsp.corpus.retrieve import Searcher
 from optimas_lsp.corpus.shape import HASHES, NEAR, jaccard, likeness, runs, sketch_of
 from optimas_lsp.corpus.vectors import vectors_of
@@ -34,7 +35,7 @@ def evidence(family: int, variant: int) -> tuple[Finding, ...]:
     )
 
 
-def known(family: int, variant: int, ending: str = "proven", **more: object) -> object:
+def known(family: int, variant: int, ending: str = "proven", **more: Any) -> Entry:
     return attempt(
         1000 * family + variant,
         ending,
@@ -48,12 +49,12 @@ def known(family: int, variant: int, ending: str = "proven", **more: object) -> 
 
 def test_recall_at_five_on_known_families_is_at_least_nine_in_ten(corpus: Corpus) -> None:
     entries = [known(family, variant) for family in range(FAMILIES) for variant in range(1, VARIANTS)]
-    corpus.store.add(entries)  # type: ignore[arg-type]
+    corpus.store.add(entries)
     searcher = Searcher(corpus.store)
-    family_of = {entry.key: entry.number // 1000 for entry in entries}  # type: ignore[attr-defined]
+    family_of = {entry.key: entry.number // 1000 for entry in entries}
     recalls = []
     for family in range(FAMILIES):
-        hits = searcher.nearest(Query.of_entry(known(family, 0)), 5)  # type: ignore[arg-type]
+        hits = searcher.nearest(Query.of_entry(known(family, 0)), 5)
         recalls.append(sum(family_of[hit.key] == family for hit in hits) / min(5, VARIANTS - 1))
     assert np.mean(recalls) >= 0.9
 
@@ -78,10 +79,10 @@ def test_recall_on_real_kernels_that_somebody_else_wrote_again_is_at_least_nine_
 
 def test_evidence_alone_and_code_alone_also_lead_to_the_family(corpus: Corpus) -> None:
     entries = [known(family, variant) for family in range(20) for variant in range(1, VARIANTS)]
-    corpus.store.add(entries)  # type: ignore[arg-type]
+    corpus.store.add(entries)
     searcher = Searcher(corpus.store)
     for family in range(20):
-        whole = Query.of_entry(known(family, 0))  # type: ignore[arg-type]
+        whole = Query.of_entry(known(family, 0))
         for query in (Query(rules=whole.rules), Query(rules={}, code=whole.code)):
             (best, *_) = searcher.nearest(query, 1)
             found = corpus.store.find(best.key).entry
@@ -92,9 +93,9 @@ def test_a_study_never_sees_its_own_kernel_or_a_copy_of_it_unless_allowed(corpus
     own = [known(1, variant) for variant in range(6)]
     renamed = attempt(77, "proven", code=kernel_text(1, 0), findings=evidence(1, 0), mangled="_Zother", kernel="other")
     others = [known(family, 0) for family in range(2, 30)]
-    corpus.store.add([*own, renamed, *others])  # type: ignore[list-item]
-    query = Query.of_entry(own[0])  # type: ignore[arg-type]
-    ids = {f"attempt {entry.key[:12]}" for entry in (*own, renamed)}  # type: ignore[attr-defined]
+    corpus.store.add([*own, renamed, *others])
+    query = Query.of_entry(own[0])
+    ids = {f"attempt {entry.key[:12]}" for entry in (*own, renamed)}
     assert {case.id for case in corpus.past_cases(query, most=5)} & ids
     assert {case.id for case in corpus.past_cases(query, most=5, study=True, same_kernel=True)} & ids
     unlike = corpus.past_cases(query, most=5, study=True)
@@ -112,8 +113,8 @@ def test_failures_come_as_warnings_beside_what_was_proven(corpus: Corpus) -> Non
         900, "refuted", code=kernel_text(1, 3), findings=evidence(1, 3), mangled="_Zx", transformation="pad-shared",
         speedup=0.97, sentence="rejected: kernel time 0.97 times shorter",
     )  # fmt: skip
-    corpus.store.add([*proven, failed])  # type: ignore[list-item]
-    cases = corpus.past_cases(Query.of_entry(known(1, 0)), most=3)  # type: ignore[arg-type]
+    corpus.store.add([*proven, failed])
+    cases = corpus.past_cases(Query.of_entry(known(1, 0)), most=3)
     assert len(cases) == 3
     (warning,) = [case for case in cases if case.outcome.startswith("warning")]
     assert warning.transformation == "pad-shared"
@@ -125,9 +126,9 @@ def test_failures_come_as_warnings_beside_what_was_proven(corpus: Corpus) -> Non
 
 def test_a_reverted_proof_is_a_warning_with_its_reason(corpus: Corpus) -> None:
     entry = known(1, 0)
-    corpus.store.add([entry])  # type: ignore[list-item]
-    corpus.reject(entry.key, "breaks our debugger", "reverted")  # type: ignore[attr-defined]
-    (case,) = corpus.past_cases(Query.of_entry(entry))  # type: ignore[arg-type]
+    corpus.store.add([entry])
+    corpus.reject(entry.key, "breaks our debugger", "reverted")
+    (case,) = corpus.past_cases(Query.of_entry(entry))
     assert case.outcome.startswith("warning")
     assert "a person reverted it (breaks our debugger)" in case.outcome
 
@@ -137,24 +138,24 @@ def test_no_code_of_other_programs_is_told_where_it_would_leave_the_machine(corp
     lines = kernel_text(1, 0).split("\n")
     near = "\n".join([*lines[:-4], *kernel_text(50, 0).split("\n")[-3:]])  # a near-duplicate in another program
     assert NEAR < jaccard(runs(near), runs(kernel_text(1, 0))) < 0.75
-    kin = known(1, 2, transformation="kin").model_copy(update={"code": near})  # type: ignore[attr-defined]
-    namesake = known(21, 0, "refuted").model_copy(update={"mangled": "_Z1_0"})  # type: ignore[attr-defined]
+    kin = known(1, 2, transformation="kin").model_copy(update={"code": near})
+    namesake = known(21, 0, "refuted").model_copy(update={"mangled": "_Z1_0"})
     other = known(41, 1, "refuted", sentence="rejected: secret_name differs", transformation="other")
-    corpus.store.add([own, kin, namesake, other])  # type: ignore[list-item]
-    cases = corpus.past_cases(Query.of_entry(known(1, 0)), most=4, leaves=True)  # type: ignore[arg-type]
+    corpus.store.add([own, kin, namesake, other])
+    cases = corpus.past_cases(Query.of_entry(known(1, 0)), most=4, leaves=True)
     assert len(cases) == 4
-    assert [case.id for case in cases if case.code] == [f"attempt {own.key[:12]}"]  # type: ignore[attr-defined]
+    assert [case.id for case in cases if case.code] == [f"attempt {own.key[:12]}"]
     assert not any("secret_name" in case.outcome for case in cases)
 
 
 def test_the_same_thing_done_to_like_kernels_is_told_once(corpus: Corpus) -> None:
-    corpus.store.add([known(1, variant) for variant in range(6)])  # type: ignore[list-item]
-    assert len(corpus.past_cases(Query.of_entry(known(1, 0)), most=5)) == 1  # type: ignore[arg-type]
+    corpus.store.add([known(1, variant) for variant in range(6)])
+    assert len(corpus.past_cases(Query.of_entry(known(1, 0)), most=5)) == 1
 
 
 def test_what_nobody_judged_is_not_told(corpus: Corpus) -> None:
-    corpus.store.add([known(1, 1, "not-proven"), known(1, 2, "unusable"), known(1, 3, "nothing")])  # type: ignore[list-item]
-    assert corpus.past_cases(Query.of_entry(known(1, 0))) == ()  # type: ignore[arg-type]
+    corpus.store.add([known(1, 1, "not-proven"), known(1, 2, "unusable"), known(1, 3, "nothing")])
+    assert corpus.past_cases(Query.of_entry(known(1, 0))) == ()
 
 
 def test_the_index_grows_and_shrinks_with_the_store_and_only_new_rows_are_computed(
@@ -162,17 +163,17 @@ def test_the_index_grows_and_shrinks_with_the_store_and_only_new_rows_are_comput
 ) -> None:
     computed: list[int] = []
 
-    def counting(codes, rules, generations):  # type: ignore[no-untyped-def]
+    def counting(codes, rules, generations):
         computed.append(len(codes))
         return vectors_of(codes, rules, generations)
 
     monkeypatch.setattr("optimas_lsp.corpus.index.vectors_of", counting)
-    corpus.store.add([known(family, 0) for family in range(40)])  # type: ignore[list-item]
+    corpus.store.add([known(family, 0) for family in range(40)])
     assert len(Index.of(corpus.store, tmp_path).keys) == 40
     (file,) = tmp_path.glob("corpus-*.npz")
     assert len(Index.of(corpus.store, tmp_path).keys) == 40
     assert computed == [40]
-    corpus.store.add([known(family, 0) for family in range(40, 45)])  # type: ignore[list-item]
+    corpus.store.add([known(family, 0) for family in range(40, 45)])
     grown = Index.of(corpus.store, tmp_path)
     assert computed == [40, 5]
     assert np.array_equal(grown.keys, np.sort(grown.keys))
@@ -189,13 +190,13 @@ def test_the_index_grows_and_shrinks_with_the_store_and_only_new_rows_are_comput
 
 def test_an_index_that_cannot_be_written_is_made_again(corpus: Corpus, tmp_path: Path) -> None:
     (tmp_path / "a file").touch()
-    corpus.store.add([known(1, 0)])  # type: ignore[list-item]
+    corpus.store.add([known(1, 0)])
     assert len(Index.of(corpus.store, tmp_path / "a file").keys) == 1
 
 
 def test_an_attempt_is_wholly_like_itself_and_less_like_one_on_another_gpu(corpus: Corpus) -> None:
-    corpus.store.add([known(1, 0), known(1, 0, device=Device(name="RTX", compute_capability=(12, 0)))])  # type: ignore[list-item]
-    first, second = Searcher(corpus.store).nearest(Query.of_entry(known(1, 0)), 2)  # type: ignore[arg-type]
+    corpus.store.add([known(1, 0), known(1, 0, device=Device(name="RTX", compute_capability=(12, 0)))])
+    first, second = Searcher(corpus.store).nearest(Query.of_entry(known(1, 0)), 2)
     assert corpus.store.find(first.key).entry.device == H200
     assert first.likeness == pytest.approx(1, abs=1e-4)
     assert second.likeness == pytest.approx(0.93, abs=1e-3)
