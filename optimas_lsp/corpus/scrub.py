@@ -57,8 +57,8 @@ _PATH = re.compile(
 )
 """An absolute path of two parts or more, a file URL, a Windows path, a path from somebody's home."""
 
-_MARK = re.compile(r"[/\\\"#]")
-"""What every path, comment, string and directive has."""
+_MARK = re.compile(r"[/\\\"#*]")
+"""What every path, comment, string and directive has, and every line of a block comment."""
 
 _INSIDE_COMMENT = re.compile(r"[ +-]?\s*\*(?:\s|$)")
 """A line of a diff from the middle of a block comment, as these are usually written."""
@@ -103,7 +103,8 @@ class Scrubber:
 
     def diff(self, text: str) -> str:
         """A unified diff of source text; each line is code by itself."""
-        return "".join(self.code(line) for line in self._everywhere(text).splitlines(keepends=True))
+        lines = self._everywhere(text).splitlines(keepends=True)
+        return "".join(self.code(line) if _MARK.search(line) else line for line in lines)
 
     def _told(self, text: str) -> str:
         text = _ASSIGNED.sub(rf"\1{REMOVED}", text)
@@ -190,8 +191,9 @@ def _settled(clean: Callable[[str], str], text: str) -> str:
 def leaks(data: object) -> Iterator[tuple[str, str]]:
     """Field and finding for every key and absolute path in plain data, on whatever machine it was written."""
     for path, text in _texts(data, ""):
-        lines = text.splitlines() if path == "patch" else [text]
-        found = next(filter(None, (_leak(line, code=path in _CODE) for line in lines)), "")
+        lines = [line for line in text.splitlines() if _MARK.search(line)] if path == "patch" else [text]
+        found = "a key or password" if _KEYS.search(text) else ""
+        found = found or next(filter(None, (_leak(line, code=path in _CODE) for line in lines)), "")
         if found:
             yield path, found
 
@@ -200,7 +202,7 @@ def _leak(text: str, *, code: bool) -> str:
     said = text
     if code and not _INSIDE_COMMENT.match(text):
         said = "\n".join(each.text for each in lex(text) if each.kind in _SEARCHED) if _MARK.search(text) else ""
-    if _KEYS.search(text) or _ASSIGNED.search(said) or (code and _ASSIGNED_TEXT.search(text)):
+    if _ASSIGNED.search(said) or (code and _ASSIGNED_TEXT.search(text)):
         return "a key or password"
     path = _ROOTED.search(said) or _PATH.search(said) or (code and _ROOTED_IN_CODE.search(text))
     return "an absolute path" if path else ""
