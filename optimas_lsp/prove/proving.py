@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from optimas_lsp.config import Settings
 from optimas_lsp.errors import ConfigError, OptimasError
-from optimas_lsp.prove.bundle import pack
+from optimas_lsp.prove.bundle import BundleError, pack
 from optimas_lsp.prove.executors.local import Local
 from optimas_lsp.prove.executors.outcome import Event, Executor, Outcome, Running
 from optimas_lsp.prove.executors.recorded import Recorded
@@ -165,6 +165,12 @@ class Prover:
             ceiling_speedup=None if ceiling is None else ceiling.plausible_speedup,
             options=options,
         )
+        if (job / "tree" / self.subject.source.name).read_bytes() != candidate.original:
+            raise BundleError(
+                "the file was saved since the rewrite was asked for, so a proof would be about another text",
+                where=self.subject.source.path,
+                remedy="ask for the rewrite again",
+            )
         running = self.executor.submit(job)
         waiting = asyncio.ensure_future(asyncio.to_thread(_ended, running, self.on_event))
         try:

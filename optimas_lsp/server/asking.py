@@ -39,6 +39,8 @@ class Asking:
 
         ``waiting`` is called when the user has to be asked. Raises NotAcceptedError.
         """
+        if self._turn.locked():
+            waiting()  # another question is open
         async with self._turn:
             if not await self._background.run(_missing, folder, actions):
                 return  # accepted meanwhile, for another job

@@ -23,7 +23,7 @@ from typing import Any
 from optimas_lsp import errors
 from optimas_lsp.errors import OptimasError, WorkerError
 from optimas_lsp.server.background import Background
-from optimas_lsp.server.jobs import environment
+from optimas_lsp.server.jobs import environment, kill_group
 
 logger = logging.getLogger(__name__)
 
@@ -158,8 +158,7 @@ class CourseProcess:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(LEAVING_PATIENCE if self.leaving else PATIENCE):
                     await process.wait()
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
+        kill_group(process)
         await process.wait()
 
 

@@ -184,11 +184,11 @@ async def load(request: LoadRequest, on_progress: Progress | None = None) -> Loa
         raise _death(request.report, await process.wait(), await complaints) from None
     finally:
         complaints.cancel()
-        _kill_group(process)
+        kill_group(process)
         await asyncio.shield(process.wait())
 
 
-def _kill_group(process: asyncio.subprocess.Process) -> None:
+def kill_group(process: asyncio.subprocess.Process) -> None:
     """End the worker and whatever it started; harmless when all have ended."""
     try:
         if os.name == "posix":

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import os
-import signal
 import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from optimas_lsp.errors import WorkerError
-from optimas_lsp.server.jobs import environment
+from optimas_lsp.server.jobs import environment, kill_group
 
 SECONDS = 120.0
 """What takes longer is given up."""
@@ -53,8 +50,7 @@ async def run(arguments: Sequence[str], given: bytes = b"", seconds: float = SEC
     except TimeoutError:
         raise WorkerError(f"it took more than {seconds:.0f} s", remedy="try again") from None
     finally:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
+        kill_group(process)
         await asyncio.shield(process.wait())
     lines = errors.decode("utf-8", "replace").strip().splitlines()
     return Done(process.returncode or 0, output, lines[-1] if lines else "")

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from lsprotocol import types
 
 from optimas_lsp.server import wording
+from optimas_lsp.server.features.offers import short_claim
+from optimas_lsp.server.features.rewritten import rewritten_here, within
 from optimas_lsp.server.positions import code_range, line_of
 from optimas_lsp.server.snapshot import Snapshot
 from optimas_lsp.server.views import FileView, Finding, Heat
@@ -30,8 +32,24 @@ def hover(snapshot: Snapshot, params: types.HoverParams) -> types.Hover | None:
     text = wording.paragraphs(_contents(view, markup, line))
     if not text:
         return None
+    text = wording.paragraphs([*_news(snapshot, view, markup, line), text])
     kind = types.MarkupKind.Markdown if markup.markdown else types.MarkupKind.PlainText
     return types.Hover(types.MarkupContent(kind, text), code_range(view.document.text, line, snapshot.client.encoding))
+
+
+def _news(snapshot: Snapshot, view: FileView, markup: Markup, line: int) -> Iterator[str]:
+    """What the user did about the line since it was measured."""
+    for rewrite in rewritten_here(snapshot, view):
+        if within(rewrite, line):
+            words = (
+                f"Rewritten since ({short_claim(rewrite.job)}), not yet profiled again: what follows was measured on"
+            )
+            yield markup.note(markup.escape(f"{words} the text before."))
+    profiled = view.anchors.profiled(line)
+    known = snapshot.known_in(view.index)
+    marked = [each.evidence.id for each in view.index.findings_at.get(profiled or 0, ()) if each in known]
+    if marked:
+        yield markup.note(f"Marked as known: {', '.join(marked)}.")
 
 
 def _contents(view: FileView, markup: Markup, line: int) -> Iterator[str]:

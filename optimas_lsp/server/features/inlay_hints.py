@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from lsprotocol import types
 
 from optimas_lsp.server import wording
+from optimas_lsp.server.features.rewritten import rewritten_here, within
 from optimas_lsp.server.hardening import Encoded
 from optimas_lsp.server.positions import encoded_line_end, lines_within
 from optimas_lsp.server.snapshot import Snapshot
@@ -31,10 +32,11 @@ def inlay_hints(snapshot: Snapshot, params: types.InlayHintParams) -> Encoded:
     labels = index.derived("inlay hints", lambda: _labels(index))
     least, maximum = settings.lines.minimum_share, settings.inlay_hints.maximum_per_file
     hottest: dict[int, Heat] = {}
+    rewrites = rewritten_here(snapshot, view)
     for line, heat in view.heats():
         if len(hottest) >= maximum:
             break
-        if heat.kernel.hot and heat.heat.share >= least:
+        if heat.kernel.hot and heat.heat.share >= least and not any(within(each, line) for each in rewrites):
             hottest.setdefault(line, heat)
     text, encoding = view.document.text, snapshot.client.encoding
     hints = (
