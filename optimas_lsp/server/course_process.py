@@ -39,6 +39,9 @@ PATIENCE = 25.0
 LEAVING_PATIENCE = 1.5
 """The same when the server leaves."""
 
+SCRATCH = "optimas-job-"
+"""Temporary folders of jobs are called so, then the id of their server's process."""
+
 LAST_WORDS = 400
 """Characters of a dead job's last words that are shown."""
 
@@ -72,7 +75,7 @@ class CourseProcess:
         Raises the OptimasError that the job met, DeadlineError after ``seconds`` without those spent waiting for a
         consent, and WorkerError with its last words when it died.
         """
-        scratch = Path(tempfile.mkdtemp(prefix="optimas-job-"))
+        scratch = Path(tempfile.mkdtemp(prefix=f"{SCRATCH}{os.getpid()}-"))
         try:
             return await self._run(talk, scratch)
         finally:
@@ -168,6 +171,14 @@ async def _tail(stream: asyncio.StreamReader | None) -> str:
     while stream is not None and (piece := await stream.read(4096)):
         kept = (kept + piece)[-8 * LAST_WORDS :]
     return kept.decode("utf-8", "replace")
+
+
+def sweep() -> None:
+    """Clear up after jobs of servers that were killed themselves; blocks."""
+    for scratch in Path(tempfile.gettempdir()).glob(f"{SCRATCH}[0-9]*-*"):
+        owner = scratch.name.removeprefix(SCRATCH).partition("-")[0]
+        if owner.isdigit() and not Path("/proc", owner).exists() and Path("/proc/self").exists():
+            _clear(scratch)
 
 
 def _clear(scratch: Path) -> None:

@@ -87,7 +87,7 @@ class JobCommands:
     async def _rewrite(self, about: Target, transformation: str = "") -> dict[str, Any]:
         rewrites = await self.rewrites()
         order = await rewrite_order(self._session, self._workspace, about, transformation)
-        other = rewrites.busy_with(about.path, order.job.blocks)
+        other = rewrites.busy_with(order.job)
         if other is not None:
             raise JobError(f"{other.kernel} is being rewritten already ({other.title})", where=about.path,
                            remedy="wait for it or cancel it")  # fmt: skip

@@ -47,6 +47,10 @@ class LookingAhead:
         return bool(self._timers) or self._turn.locked()
 
     def _text(self, document: Document, splices: list[Splice] | None) -> None:
+        if splices is None:  # another text may have the same version
+            snapshot = self._session.snapshot
+            kept = {uri: found for uri, found in snapshot.possible.items() if uri != document.uri}
+            self._session.snapshot = replace(snapshot, possible=frozen(kept))
         self._soon(document.uri, QUIET_SECONDS if splices else 0.0)
 
     def _soon(self, uri: str, seconds: float = 0.0) -> None:

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from optimas_lsp.server.documents import Document
 from optimas_lsp.server.job import Job
+from optimas_lsp.server.job_board import now
 from optimas_lsp.server.job_outcome import JobError
 from optimas_lsp.server.locations import path_of, same_place
 from optimas_lsp.server.regions import Block, region, whole_lines
-from optimas_lsp.server.rewrites import Order, now
+from optimas_lsp.server.rewrites import Order
 from optimas_lsp.server.snapshot import Snapshot
 from optimas_lsp.server.views import FileIndex, OpenReport, index
 

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from optimas_lsp.errors import OptimasError
 from optimas_lsp.server.job import Job
+from optimas_lsp.server.job_board import now
 from optimas_lsp.server.job_outcome import JobError
 from optimas_lsp.server.orders import Target, new_id, saved_text
-from optimas_lsp.server.rewrites import Order, now
+from optimas_lsp.server.rewrites import Order
 from optimas_lsp.server.wording import Markup
 
 if TYPE_CHECKING:

@@ -8,10 +8,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,23 +17,17 @@ from typing import TYPE_CHECKING, Any
 from optimas_lsp.errors import OptimasError
 from optimas_lsp.server.asking import Asking, NotAcceptedError
 from optimas_lsp.server.course_process import LEAVING_PATIENCE, CourseProcess, Talk
-from optimas_lsp.server.features.jobs import listing
 from optimas_lsp.server.job import Job, State
+from optimas_lsp.server.job_board import JobBoard, now
 from optimas_lsp.server.job_outcome import JobError, taken
-from optimas_lsp.server.job_places import Places
 from optimas_lsp.server.job_store import JobStore
-from optimas_lsp.server.snapshot import JobView, frozen
 
 if TYPE_CHECKING:
-    from optimas_lsp.server.documents import Document
     from optimas_lsp.server.editor import Progress
     from optimas_lsp.server.session import Session
-    from optimas_lsp.source.text import SourceText, Splice
+    from optimas_lsp.source.text import SourceText
 
 logger = logging.getLogger(__name__)
-
-TELL_SECONDS = 0.1
-"""Changes within this time are one change to a client that lists jobs."""
 
 FINISH_SECONDS = LEAVING_PATIENCE + 1.5
 """How long leaving may wait for jobs to end."""
@@ -67,52 +59,23 @@ class _Run:
     shown: int = field(default=0)
 
 
-class Rewrites:
-    """The jobs of one session."""
+class Rewrites(JobBoard):
+    """The jobs of one session, with those that run and those that wait."""
 
     def __init__(self, session: Session, store: JobStore | None = None) -> None:
-        self._session = session
-        self.store = store or JobStore.of_user()
-        self.places = Places()
-        self.jobs: dict[str, Job] = {}
-        self.on_end: list[Callable[[Job], None]] = []
+        super().__init__(session, store)
         self._runs: dict[str, _Run] = {}
-        self._queue: deque[str] = deque()
         self._asking = Asking(session.editor, session.background)
-        self._unsaved: dict[str, Job] = {}
-        self._saving: asyncio.Task[None] | None = None
-        self._telling: asyncio.TimerHandle | None = None
-        self._loaded: set[Path] = set()
-        session.on_text.append(self._text)
 
     # -- the list -----------------------------------------------------------------------------------------------------
 
-    async def load(self, folders: Iterable[Path]) -> None:
-        """Take in what is kept of folders that were not looked at yet."""
-        fresh = [folder for folder in folders if folder not in self._loaded]
-        self._loaded.update(fresh)
-        if not fresh:
-            return
-        found = await self._session.background.run(self.store.load, fresh)
-        self.jobs = {**{job.id: job for job in found}, **self.jobs}
-        for job in found:
-            self._place(job)
-        self._changed()
-        if found:
-            self._session.show_all_again()
-
-    def get(self, identifier: str) -> Job:
-        """The job with that id; raises JobError."""
-        if identifier not in self.jobs:
-            raise JobError(f"there is no job '{identifier}'", remedy="optimas.jobs lists them")
-        return self.jobs[identifier]
-
-    def busy_with(self, path: Path, blocks: Sequence[Any]) -> Job | None:
-        """A job that is not over and concerns one of the same lines of the file at ``path``."""
+    def busy_with(self, other: Job) -> Job | None:
+        """A job that is not over and concerns the same kernel, or some of the same lines, as ``other``."""
         for job in self.jobs.values():
-            if job.live and job.path == path and job.kind == "rewrite":
+            if job.live and job.path == other.path and job.kind == "rewrite":
                 mine = [(each.first, each.end) for each in job.blocks]
-                if any(first < each.end and each.first < end for first, end in mine for each in blocks):
+                shared = any(first < each.end and each.first < end for first, end in mine for each in other.blocks)
+                if shared or job.mangled == other.mangled:
                     return job
         return None
 
@@ -120,12 +83,12 @@ class Rewrites:
         """Queue a job."""
         job = order.job.model_copy(update={"owner": os.getpid()})
         self._runs[job.id] = _Run(replace(order, job=job), asyncio.get_running_loop().create_future())
-        self._queue.append(job.id)
+        self.queue.append(job.id)
         self.jobs[job.id] = job
-        self._place(job)
-        self._keep(job)
+        self.place(job)
+        self.keep(job)
         self._pump()
-        self._changed()
+        self.changed()
         return self.jobs[job.id]
 
     def cancel(self, identifier: str) -> Job:
@@ -136,21 +99,9 @@ class Rewrites:
         if run.task is not None:
             run.task.cancel()
         else:
-            self._queue.remove(identifier)
+            self.queue.remove(identifier)
             self._over(run, "cancelled", "it was cancelled before it began")
         return self.jobs[identifier]
-
-    async def forget(self, identifier: str) -> None:
-        """Remove a job that is over and its outcome; raises JobError for one that is not."""
-        job = self.get(identifier)
-        if job.live:
-            raise JobError(f"{job.title} is not over", remedy="cancel it first")
-        del self.jobs[identifier]
-        self._unsaved.pop(identifier, None)
-        self.places.drop(identifier)
-        self._changed()
-        self._session.show_all_again()
-        await self._session.background.run(self.store.forget, job)
 
     async def ended(self, identifier: str) -> Job:
         """The job when it is over; cancelling this wait cancels the job."""
@@ -175,8 +126,8 @@ class Rewrites:
                 run.slot = True
                 run.wants_slot.set_result(None)
                 free -= 1
-        while free > 0 and self._queue:
-            run = self._runs[self._queue.popleft()]
+        while free > 0 and self.queue:
+            run = self._runs[self.queue.pop(0)]
             run.slot = True
             run.task = asyncio.ensure_future(self._run(run))
             free -= 1
@@ -187,7 +138,7 @@ class Rewrites:
         state: State = "failed"
         sentence = "it ended unexpectedly; the server's log says more"
         try:
-            self._set(identifier, state="running", started=now(), words="starting")
+            self.set(identifier, state="running", started=now(), words="starting")
             run.progress = await self._session.editor.progress(order.job.title, order.token)
             run.progress.on_cancel(lambda: run.task.cancel() if run.task else None)
             run.process = CourseProcess(order.module, order.request, order.seconds, self._session.background)
@@ -213,8 +164,8 @@ class Rewrites:
         del self._runs[identifier]
         leaving = run.process is not None and run.process.leaving
         if not leaving:  # else it is found at the next start, and called interrupted
-            job = self._set(identifier, state=state, sentence=sentence, ended=now(), owner=0, words="", stage="")
-            self._place(job)
+            job = self.set(identifier, state=state, sentence=sentence, ended=now(), owner=0, words="", stage="")
+            self.place(job)
             for told in self.on_end:
                 told(job)
         if run.progress is not None:
@@ -222,7 +173,7 @@ class Rewrites:
         if not run.ended.done():
             run.ended.set_result(self.jobs[identifier])
         self._pump()
-        self._changed()
+        self.changed()
         self._session.show_all_again()
 
     def _said(self, run: _Run, stage: str, words: str) -> None:
@@ -231,7 +182,7 @@ class Rewrites:
         run.shown = max(run.shown, job.percentage)
         if run.progress is not None:
             run.progress.report(words, run.shown)
-        self._changed()
+        self.changed()
 
     def _consent(self, run: _Run) -> Callable[[Path, list[dict[str, Any]]], Awaitable[bool]]:
         """Asks while another job may run, and goes on when there is a slot again; raises NotAcceptedError."""
@@ -241,7 +192,7 @@ class Rewrites:
 
             def waiting() -> None:
                 run.slot = False
-                self._set(job.id, state="waiting-for-consent", words="waiting for your answer")
+                self.set(job.id, state="waiting-for-consent", words="waiting for your answer")
                 self._pump()
 
             await self._asking.accept(job.title, folder, actions, waiting)
@@ -249,80 +200,16 @@ class Rewrites:
                 run.wants_slot = asyncio.get_running_loop().create_future()
                 self._pump()
                 await run.wants_slot
-            self._set(job.id, state="running")
+            self.set(job.id, state="running")
             return True
 
         return ask
-
-    # -- what others are told -----------------------------------------------------------------------------------------
-
-    def _set(self, identifier: str, **fields: Any) -> Job:
-        self.jobs[identifier] = job = self.jobs[identifier].model_copy(update=fields)
-        self._keep(job)
-        self._changed()
-        return job
-
-    def _keep(self, job: Job) -> None:
-        self._unsaved[job.id] = job
-        if self._saving is None or self._saving.done():
-            self._saving = asyncio.ensure_future(self._save())
-
-    async def _save(self) -> None:
-        while self._unsaved:
-            _, job = self._unsaved.popitem()
-            try:
-                await self._session.background.run(self.store.save, job)
-            except OSError as error:
-                logger.warning("the job %s cannot be kept: %s", job.id, error)
-
-    def _place(self, job: Job) -> None:
-        """Look for the job's lines anew."""
-        for document in self._session.snapshot.documents.values():
-            if document.path == job.path:
-                self.places.put(job, document)
-
-    def _text(self, document: Document, splices: list[Splice] | None) -> None:
-        """A document was opened (``splices`` None) or edited: find the lines of its jobs again."""
-        changed = False
-        for job in [each for each in self.jobs.values() if each.path == document.path and each.blocks]:
-            before = self.places.of(job.id)
-            now_there = self.places.follow(job, document, splices)
-            changed |= before is None or before.fit != now_there.fit or before.firsts != now_there.firsts
-            if job.live and now_there.fit == "other" and not job.told_stale:
-                self.jobs[job.id] = job.model_copy(update={"told_stale": True})
-                self._session.editor.tell(
-                    f"{job.kernel} was edited while it is being rewritten: the result will fit only if its text is as "
-                    "before again."
-                )
-        if changed:
-            self._changed()
-
-    def closed(self) -> None:
-        """A document was closed: what stands in it is not known any more."""
-        open_ = {document.path for document in self._session.snapshot.documents.values()}
-        for job in self.jobs.values():
-            if job.path not in open_:
-                self.places.drop(job.id)
-        self._changed()
-
-    def _changed(self) -> None:
-        session = self._session
-        views = {job.id: JobView(job, self.places.of(job.id)) for job in self.jobs.values()}
-        session.snapshot = replace(session.snapshot, jobs=frozen(views), queue=tuple(self._queue))
-        if session.editor.jobs and self._telling is None:
-            self._telling = asyncio.get_running_loop().call_later(TELL_SECONDS, self._tell)
-
-    def _tell(self) -> None:
-        import json
-
-        self._telling = None
-        self._session.editor.jobs_changed(json.dumps(listing(self._session.snapshot)))
 
     # -- leaving ------------------------------------------------------------------------------------------------------
 
     def close(self) -> None:
         """Begin to end every job; ``finish`` waits for that."""
-        self._queue.clear()
+        self.queue.clear()
         for run in list(self._runs.values()):
             if run.process is not None:
                 run.process.leaving = True
@@ -334,10 +221,4 @@ class Rewrites:
         tasks = [run.task for run in self._runs.values() if run.task is not None]
         if tasks:
             await asyncio.wait(tasks, timeout=FINISH_SECONDS)
-        if self._saving is not None and not self._saving.done():
-            await asyncio.wait([self._saving], timeout=1.0)
-
-
-def now() -> str:
-    """The time in UTC, ISO 8601, to the second."""
-    return datetime.now(UTC).replace(microsecond=0).isoformat()
+        await self.saved()

@@ -67,7 +67,7 @@ class Workspace:
             options = types.DidChangeConfigurationRegistrationOptions(section="optimas")
             session.spawn(session.editor.register(CONFIGURER, types.WORKSPACE_DID_CHANGE_CONFIGURATION, options))
         await self.reconfigure()
-        self._take_jobs()
+        self._take_kept()
         session.ready.set()
         self.look()
         session.look_again()
@@ -125,26 +125,13 @@ class Workspace:
         outcome = await self.session.background.run(Configuration().resolve, program, chosen)
         return outcome.settings
 
-    def _take_jobs(self) -> None:
-        """Have the jobs that are kept for the folders; known findings, too."""
+    def _take_kept(self) -> None:
+        """Have the jobs and the known findings that are kept for the folders."""
+        from optimas_lsp.server.kept import take
         from optimas_lsp.server.looking_ahead import LookingAhead
-        from optimas_lsp.server.rewrites import Rewrites
 
-        session = self.session
-        if session.rewrites is None:
-            session.rewrites = Rewrites(session)
-            self.looking_ahead = LookingAhead(session)
-        folders = [folder.path for folder in session.snapshot.folders]
-        session.spawn(session.rewrites.load(folders))
-        session.spawn(self._take_known(folders))
-
-    async def _take_known(self, folders: list[Path]) -> None:
-        from optimas_lsp.server import known
-
-        found = await self.session.background.run(known.load, folders)
-        if found - self.session.snapshot.known:
-            self.session.snapshot = replace(self.session.snapshot, known=self.session.snapshot.known | found)
-            self.session.show_all_again()
+        self.looking_ahead = self.looking_ahead or LookingAhead(self.session)
+        take(self.session, [folder.path for folder in self.session.snapshot.folders])
 
     def configuration_changed(self, params: types.DidChangeConfigurationParams) -> None:
         """Take what the client pushes only from clients that cannot be asked."""
@@ -162,7 +149,7 @@ class Workspace:
     async def _settings_changed(self) -> None:
         await self.session.ready.wait()
         await self.reconfigure()
-        self._take_jobs()
+        self._take_kept()
         if self.session.editor.client.watch_files:
             await self._watch()
         self.session.show_all_again()
@@ -299,11 +286,11 @@ def _states(*paths: Path) -> dict[Path, Stamp | None]:
 def _warm() -> dict[str, str]:
     """Import what requests will need, in a thread; returns the pages that explain the rules."""
     from optimas_lsp.insight import facts, stalls
-    from optimas_lsp.server import configuration, looking_ahead, rewrites, rule_pages
+    from optimas_lsp.server import configuration, kept, looking_ahead, rule_pages
     from optimas_lsp.source import anchors
 
     compile_glob("**/*")
-    ready = (facts, configuration, anchors, rewrites, looking_ahead)
+    ready = (facts, configuration, anchors, kept, looking_ahead)
     logger.debug("ready: %s", ", ".join(each.__name__ for each in ready))
     stalls.table()
     return rule_pages.write()

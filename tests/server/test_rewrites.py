@@ -148,6 +148,22 @@ async def test_a_rewrite_goes_through_its_stages_to_a_recorded_proof(
     assert not compiler.left()
 
 
+async def test_a_finding_in_a_header_is_rewritten_there(connect: Connect, place: Callable[[str], Path]) -> None:
+    folder = place("stencil")
+    settings = NO_BUILD | {"prove": {"offer": "built"}}
+    editor = await connect(VSCODE, folder, configuration=settings, options=LISTED)
+    uri = editor.open(folder / "derivatives.cuh")
+    await editor.settled()
+    finding = next(each for each in await editor.squiggles(uri) if each.data["evidence"][0].startswith("PC-"))
+    job = await editor.job((await editor.command("optimizeFinding", uri, finding.data["evidence"][0]))["id"])
+    assert job["state"] == "done", job["sentence"]
+    assert job["finding"] == finding.data["evidence"][0]
+    assert job["line"] <= finding.range.start.line
+    if job["offer"] == "ready":
+        assert (await editor.command("applyOutcome", job["id"]))["applied"]
+        assert editor.texts[uri] != (folder / "derivatives.cuh").read_bytes().decode()
+
+
 async def test_a_no_runs_nothing(
     connect: Connect, place: Callable[[str], Path], compiler: Compiler, state: Path
 ) -> None:
