@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from optimas_lsp.corpus.model import Entry
 from optimas_lsp.corpus.stats import Count, Stats
 from optimas_lsp.corpus.store import Row
+from optimas_lsp.report.rows import plain
 
 SHOWN_ID = 12
 
@@ -19,7 +20,8 @@ def line(row: Row, likeness: float | None = None) -> str:
     near = "" if likeness is None else f"{likeness:.2f}  "
     what = " + ".join(entry.transformations) or "-"
     no = f"  ({', '.join(dict.fromkeys(each.kind for each in row.noes))})" if row.noes else ""
-    return f"{near}{entry.key[:SHOWN_ID]}  {entry.ending:<10}  {gain:>6}  {entry.base_name or entry.kernel}  {what}{no}"
+    name = entry.base_name or entry.kernel
+    return plain(f"{near}{entry.key[:SHOWN_ID]}  {entry.ending:<10}  {gain:>6}  {name}  {what}{no}")
 
 
 def details(row: Row) -> str:
@@ -45,6 +47,7 @@ def details(row: Row) -> str:
     lines += _part("gates", (f"{each.status:<8}{each.name}: {each.sentence}" for each in entry.gates))
     lines += _part("not checked", entry.not_checked)
     lines += _part("explanation", entry.explanation)
+    lines = [plain(each) for each in lines]
     lines += ["", entry.patch.rstrip("\n")] if entry.patch else []
     return "\n".join(lines) + "\n"
 
@@ -65,7 +68,7 @@ def counts(stats: Stats) -> str:
 
 
 def _name(title: str, name: str) -> str:
-    return name[:40] or ("this machine" if title == "sources" else "not known")
+    return plain(name[:40]) or ("this machine" if title == "sources" else "not known")
 
 
 def _author(entry: Entry) -> str:

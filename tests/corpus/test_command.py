@@ -117,6 +117,15 @@ def test_code_of_unknown_licence_is_pointed_out_and_can_be_left_out(tmp_path: Pa
     assert "1 attempts" in optimas("export", str(tmp_path / "some"), "--licence", "Apache-2.0").output
 
 
+def test_what_others_wrote_cannot_drive_the_terminal_or_make_up_lines(corpus: Corpus) -> None:
+    nasty = attempt(1, "proven", sentence="good\nlicence  MIT\x1b[2J", base_name="kernel\nabc", patch="")
+    corpus.store.add([nasty])
+    shown = optimas("show", nasty.key[:12]).output
+    assert "\x1b" not in shown
+    assert "licence  MIT" not in shown.splitlines()
+    assert len(optimas("search").output.splitlines()) == 1
+
+
 def test_a_damaged_corpus_is_said_plainly(corpus: Corpus) -> None:
     corpus.store.add([attempt(1)])
     corpus.store.database.path.write_bytes(b"nonsense " * 900)
