@@ -120,8 +120,8 @@ def show(chosen: AttemptId, format_: TextOrJson = Format.text, output: Output = 
 
     with _store() as store:
         row = store.find(chosen)
-    text = json.dumps(_data(row), indent=2, ensure_ascii=False) + "\n" if format_ is Format.json else details(row)
-    output_file.emit(text, output)
+    whole = json.dumps(_data(row), indent=2, ensure_ascii=False) + "\n"
+    output_file.emit(whole if format_ is Format.json else output_file.readable(details(row)), output)
 
 
 @app.command("reject")

@@ -118,7 +118,7 @@ def test_code_of_unknown_licence_is_pointed_out_and_can_be_left_out(tmp_path: Pa
 
 
 def test_what_others_wrote_cannot_drive_the_terminal_or_make_up_lines(corpus: Corpus) -> None:
-    nasty = attempt(1, "proven", sentence="good\nlicence  MIT\x1b[2J", base_name="kernel\nabc", patch="")
+    nasty = attempt(1, "proven", sentence="good\nlicence  MIT\x1b[2J", base_name="kernel\nabc", patch="+\x1b[31mred\n")
     corpus.store.add([nasty])
     shown = optimas("show", nasty.key[:12]).output
     assert "\x1b" not in shown
