@@ -17,7 +17,7 @@ from typing import Any
 
 from optimas_lsp.config import FILE_NAME
 from optimas_lsp.errors import OptimasError
-from optimas_lsp.prove.target import REPORTS, Target
+from optimas_lsp.prove.target import REPORTS, Target, fits
 
 SCHEMA = "optimas.job/1"
 LINK_ABOVE_BYTES = 64 << 20
@@ -213,9 +213,12 @@ def pack(
         "ceiling_speedup": ceiling_speedup,
         **(options or {}),
     }
-    absent = left_out(folder, target.exclude)
+    absent = list(left_out(folder, target.exclude))
+    removed = sorted(name for name in taken if any(fits(name, each) for each in target.outputs if each != "stdout"))
+    if removed:
+        absent.append(f"files that target.outputs names, which are removed before each run: {_listed(removed)}")
     if absent:
-        specification["left_out"] = list(absent)
+        specification["left_out"] = absent
     specification["hash"] = digest = bundle_hash(destination, specification)
     (destination / "job.json").write_text(json.dumps(specification, indent=1, sort_keys=True), "utf-8")
     return digest

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import fnmatch
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, cast
 
@@ -22,11 +24,44 @@ def _pattern(text: str) -> str:
     return text
 
 
+def _ignored(text: str) -> str:
+    pattern = re.compile(_pattern(text).encode())
+    if all(pattern.search(line) for line in _ANY_LINES):
+        raise ValueError("it matches every line, so nothing would be compared")
+    return text
+
+
+_ANY_LINES = (*(bytes([code]) for code in range(33, 127)), b"sum: 42", "Größe".encode())
+"""Lines with nothing in common: what matches all of them matches whatever a program prints."""
+
+
 def _inside(text: str) -> str:
     path = Path(text)
     if path.is_absolute() or ".." in path.parts:
         raise ValueError("must be a path inside the program's folder")
     return text
+
+
+def _output(text: str) -> str:
+    parts = Path(_inside(text)).parts
+    if not parts or any("**" in part and part != "**" for part in parts):
+        raise ValueError("must be a pattern of file names; ** stands for folders, alone between slashes")
+    if parts[-1] == "**" or set(parts) <= {"*", "**"}:
+        raise ValueError("would take every file of the program for an output: say which ones it writes")
+    return text
+
+
+def fits(name: str, pattern: str) -> bool:
+    """Whether the relative path ``name`` matches a glob pattern of ``outputs``."""
+    return _fits(Path(name).parts, Path(pattern).parts)
+
+
+def _fits(parts: Sequence[str], pattern: Sequence[str]) -> bool:
+    if not pattern:
+        return not parts
+    if pattern[0] == "**":
+        return any(_fits(parts[start:], pattern[1:]) for start in range(len(parts) + 1))
+    return bool(parts) and fnmatch.fnmatchcase(parts[0], pattern[0]) and _fits(parts[1:], pattern[1:])
 
 
 Command = Annotated[tuple[str, ...], Field(min_length=1)]
@@ -52,8 +87,8 @@ class Target(Frozen):
 
     build: tuple[Command, ...] = ()
     inputs: dict[str, Command]
-    outputs: tuple[Annotated[str, AfterValidator(_inside)], ...] = ("stdout",)
-    ignore: tuple[Annotated[str, AfterValidator(_pattern)], ...] = ()
+    outputs: tuple[Annotated[str, AfterValidator(_output)], ...] = ("stdout",)
+    ignore: tuple[Annotated[str, AfterValidator(_ignored)], ...] = ()
     binary: Annotated[str, AfterValidator(_inside)] | None = None
     time_limit_s: float = Field(default=60.0, gt=0)
     build_limit_s: float = Field(default=600.0, gt=0)
@@ -90,6 +125,13 @@ def parse_target(table: object, *, where: str) -> Target:
         raise ConfigError("; ".join(words), where=where, remedy=remedy) from None
     if not target.inputs:
         raise ConfigError("[target.inputs] names no command", where=where, remedy='add default = ["build/program"]')
+    taken = next((each for each in target.outputs if target.binary and fits(target.binary, each)), None)
+    if taken is not None:
+        raise ConfigError(
+            f"'target.outputs' names the program itself: {taken} matches {target.binary}",
+            where=where,
+            remedy="outputs are removed before each run: name only what the program writes",
+        )
     for key in ("time_input", "sanitize_input"):
         name = cast("str | None", getattr(target, key))
         if name is not None and name not in target.inputs:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,8 @@ def test_the_first_differing_byte_and_their_number_are_named(tmp_path: Path) -> 
         (b"x inf\n", b"x 5\n", {"relative": 0.1}, False),
         (b"x 5\n", b"x inf\n", {"relative": 0.1}, False),
         (b"x 1\n", b"x 1\ny 2\n", {"relative": 0.1}, False),
+        (b"x 1\r5 %\r\n", b"x 1\r6 %\r\n", None, False),
+        (b"x 1\ny 2\n", b"x 1\n", None, False),
     ],
 )
 def test_text_agrees_exactly_or_within_the_tolerance(
@@ -49,6 +52,15 @@ def test_ignored_lines_are_left_out(tmp_path: Path) -> None:
     files = _files(tmp_path, b"time 1\nsum 2\n", b"time 9\nsum 2\n")
     assert compare.text_difference(*files, ["^time"]) is None
     assert compare.text_difference(*files, []) == "line 1: expected 'time 1', got 'time 9'"
+
+
+def test_a_flood_of_lines_is_read_one_at_a_time(tmp_path: Path) -> None:
+    files = _files(tmp_path, b"sum 2\n", b"sum 2\n" + b"\n" * 3_000_000)
+    tracemalloc.start()
+    assert compare.text_difference(*files, []) == "expected 1 lines, got 3000001"
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2_000_000
 
 
 def test_files_must_be_the_same_set_and_the_count_says_how_many(tmp_path: Path) -> None:

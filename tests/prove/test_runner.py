@@ -288,12 +288,65 @@ def test_nothing_to_compare_is_not_agreement(packed, claimed_gpu) -> None:
     assert job.gate("compare")["sentence"].startswith("nothing could be compared")
 
 
+def test_an_input_on_which_nothing_counts_is_named_though_another_one_agrees(packed, claimed_gpu) -> None:
+    same = _c('puts(argc > 1 ? "took 3 s" : "sum 42"); ')
+    job = packed(
+        same,
+        same,
+        options=RUNNING,
+        inputs={"one": ["build/main"], "two": ["build/main", "x"]},
+        ignore=["^took"],
+        outputs=["stdout"],
+    )
+    job.environment = claimed_gpu
+    assert job.run() == 1
+    assert job.gate("compare")["sentence"].startswith("nothing could be compared on input two: ")
+    said = "standard output on input two: target.ignore leaves out every line that it prints"
+    assert said in job.result["not_checked"]
+
+
+def test_what_a_link_of_the_programs_leads_to_is_neither_taken_nor_removed(packed, claimed_gpu, tmp_path: Path) -> None:
+    (tmp_path / "precious").mkdir()
+    kept = tmp_path / "precious" / "thesis.bin"
+    kept.write_text("years of work")
+    link = _c(f'symlink("{kept.parent}", "out"); fclose(fopen("own.bin", "w"));')
+    job = packed(link, link, options=RUNNING, outputs=["out/*.bin", "own.bin"])
+    job.environment = claimed_gpu
+    job.run()
+    assert job.gate("compare")["status"] == "pass"
+    assert kept.read_text() == "years of work"
+    assert "the output files out/*.bin on input default: the original writes none there" in job.result["not_checked"]
+
+
+def test_files_that_outputs_name_are_removed_before_a_run_and_that_is_said(packed, claimed_gpu, tmp_path: Path) -> None:
+    (tmp_path / "program").mkdir()
+    (tmp_path / "program" / "given.bin").write_text("data")
+    read = _c('puts(fopen("given.bin", "r") ? "there" : "gone");')
+    job = packed(read, read, options=RUNNING, outputs=["stdout", "*.bin"])
+    job.environment = claimed_gpu
+    job.run()
+    said = "files that target.outputs names, which are removed before each run: given.bin"
+    assert said in job.result["not_checked"]
+
+
 SANITIZER = """#!/bin/sh
 while [ "$1" != build/main ]; do shift; done
 echo '========= COMPUTE-SANITIZER'
 "$@" || exit
 %s
 """
+
+
+def test_output_files_are_compared_under_a_sanitizer_too(packed, claimed_gpu) -> None:
+    tool = Path(claimed_gpu["PATH"]) / "compute-sanitizer"
+    ending = "echo 1 > out.bin; echo '========= ERROR SUMMARY: 0 errors'"
+    tool.write_text(SANITIZER % ending, "utf-8")
+    tool.chmod(0o755)
+    write = _c('FILE *f = fopen("out.bin", "w"); fputs("answer", f); fclose(f);')
+    job = packed(write, write, options={"gates": [*RUNNING["gates"], "sanitize"]}, outputs=["out.bin"])
+    job.environment = claimed_gpu
+    assert job.run() == 1
+    assert "under memcheck the output changed: the output file out.bin differs" in job.gate("sanitize")["sentence"]
 
 
 @pytest.mark.parametrize(
@@ -309,7 +362,7 @@ echo '========= COMPUTE-SANITIZER'
         (
             "echo extra; echo '========= ERROR SUMMARY: 0 errors'",
             "fail",
-            "under memcheck the output changed: expected 1",
+            "under memcheck the output changed: standard output, expected 1 lines, got 2",
         ),
         ("for i in 1 2; do echo '= ERROR SUMMARY: 0 errors'; done", "fail", "printed 2 summaries instead of one"),
     ],

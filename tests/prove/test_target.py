@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from optimas_lsp.errors import ConfigError
-from optimas_lsp.prove.target import parse_target, read_target
+from optimas_lsp.prove.target import fits, parse_target, read_target
 
 GOOD: dict[str, Any] = {"build": [["make"]], "inputs": {"small": ["./a", "1"], "large": ["./a", "9"]}}
 
@@ -32,6 +32,16 @@ def test_a_target_says_how_to_build_and_run() -> None:
         ({**GOOD, "ignore": ["("]}, "not a regular expression"),
         ({**GOOD, "outputs": ["../x"]}, "must be a path inside the program's folder"),
         ({**GOOD, "outputs": ["/etc/passwd"]}, "must be a path inside the program's folder"),
+        ({**GOOD, "ignore": [".+"]}, "it matches every line, so nothing would be compared"),
+        ({**GOOD, "ignore": [""]}, "it matches every line"),
+        ({**GOOD, "outputs": [""]}, "must be a pattern of file names"),
+        ({**GOOD, "outputs": ["a/**b"]}, "must be a pattern of file names"),
+        ({**GOOD, "outputs": ["**/*"]}, "would take every file of the program for an output"),
+        ({**GOOD, "outputs": ["results/**"]}, "would take every file of the program for an output"),
+        (
+            {**GOOD, "binary": "build/main", "outputs": ["build/*"]},
+            "'target.outputs' names the program itself: build/* matches build/main",
+        ),
         ({**GOOD, "binary": "../../bin/sh"}, "'target.binary'"),
         ({**GOOD, "time_limit_s": 0}, "'target.time_limit_s'"),
         ({**GOOD, "tolerance": {"relative": -1}}, "'target.tolerance.relative'"),
@@ -80,3 +90,21 @@ def test_a_file_without_a_target_says_what_to_add(tmp_path: Path) -> None:
         read_target(toml)
     assert "there is no [target] table" in failure.value.sentence()
     assert "docs/proof.md" in failure.value.sentence()
+
+
+@pytest.mark.parametrize("text", ["^time", "GB/s$", r"\d+ ms", "(?i)elapsed|took"])
+def test_patterns_of_some_lines_are_accepted(text: str) -> None:
+    assert parse_target({**GOOD, "ignore": [text]}, where="optimas.toml").ignore == (text,)
+
+
+@pytest.mark.parametrize(
+    ("name", "pattern", "expected"),
+    [
+        ("a/b/x.bin", "a/**/*.bin", True),
+        ("a/x.bin", "a/**/*.bin", True),
+        ("a/x.bin", "*.bin", False),
+        ("x.bin", "*.bin", True),
+    ],
+)
+def test_an_output_pattern_is_about_the_whole_path(name: str, pattern: str, expected: bool) -> None:
+    assert fits(name, pattern) is expected

@@ -5,19 +5,26 @@ from __future__ import annotations
 import hashlib
 import math
 import re
+from itertools import zip_longest
 from pathlib import Path
-from typing import Sequence
+from typing import Iterator, Sequence
 
 from .witness import Entry, Testimony
 
 _NUMBER = re.compile(rb"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+]?(?:nan|inf(?:inity)?)", re.IGNORECASE)
 
 
-def kept_lines(path: Path, ignore: Sequence[str]) -> list[bytes]:
-    """The lines of an output file that count: those which no pattern of ``ignore`` matches (as bytes)."""
+def kept_lines(path: Path, ignore: Sequence[str]) -> Iterator[bytes]:
+    """The lines of an output file that count: those which no pattern of ``ignore`` matches (as bytes).
+
+    One at a time: a candidate may print gigabytes.
+    """
     patterns = [re.compile(pattern.encode()) for pattern in ignore]
-    lines = Path(path).read_bytes().splitlines(keepends=True)
-    return [line for line in lines if not any(p.search(line.rstrip(b"\r\n")) for p in patterns)]
+    with Path(path).open("rb") as stream:
+        for block in stream:
+            for line in block.splitlines(keepends=True):
+                if not any(p.search(line.rstrip(b"\r\n")) for p in patterns):
+                    yield line
 
 
 def text_difference(
@@ -25,11 +32,12 @@ def text_difference(
 ) -> str | None:
     """None when two text outputs agree, else a sentence naming the first line that differs."""
     a, b = kept_lines(expected, ignore), kept_lines(found, ignore)
-    for number, (left, right) in enumerate(zip(a, b), 1):
+    for number, (left, right) in enumerate(zip_longest(a, b), 1):
+        if left is None or right is None:
+            more, fewer = number + sum(1 for _ in (b if left is None else a)), number - 1
+            return "expected {} lines, got {}".format(*((fewer, more) if left is None else (more, fewer)))
         if left != right and not (tolerance and _close(left, right, tolerance)):
             return f"line {number}: expected {_shown(left)!r}, got {_shown(right)!r}"
-    if len(a) != len(b):
-        return f"expected {len(a)} lines, got {len(b)}"
     return None
 
 

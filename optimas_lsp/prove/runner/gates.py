@@ -190,11 +190,18 @@ def run(job: Job, record: Record) -> Gate:
 
 def compare_gate(job: Job, record: Record) -> Gate:
     """Outputs, what the host got, and memory after every launch, against the original, on every input."""
-    began, compared, level = time.monotonic(), 0, "launch"
+    began, level = time.monotonic(), "launch"
     facts = (record.gate("determinism") or {"facts": {}})["facts"]
     for name in job.inputs:
         exact, tolerance = name not in facts.get("inexact", ()), tolerance_of(job, record, name)
         reference, expected, left = job.run("baseline", name, "1", poison=POISONS[0])
+        compared = _something(job, record, name, reference, left) + len(expected.readbacks)
+        if not compared:
+            sentence = (
+                f"nothing could be compared on input {name}: no line of output that counts, no file and no copy to "
+            )
+            sentence += "the host"
+            return record.finish("compare", FAIL, sentence, time.monotonic() - began, input=name)
         for label, poison in zip(("1", "2"), POISONS):
             finished, found, right = job.run("candidate", name, label, modes=MODES[label], poison=poison)
             files = [reference.stdout, finished.stdout]
@@ -203,7 +210,6 @@ def compare_gate(job: Job, record: Record) -> Gate:
             if why:
                 sentence = f"input {name}, run {label}: {why}"
                 return record.finish("compare", FAIL, sentence, spent, files, input=name)
-            compared += _something(job, finished, right)
             if not expected.used:
                 level = "output"
                 continue
@@ -211,12 +217,8 @@ def compare_gate(job: Job, record: Record) -> Gate:
             if why:
                 sentence = f"input {name}, run {label}: {why}"
                 return record.finish("compare", FAIL, sentence, spent, files, input=name)
-            compared += len(found.readbacks)
             if exact and label == "1" and facts.get("launch_level", True):
                 level = _launch_level(job, record, name, (expected, found), level)
-    if not compared:
-        sentence = "nothing could be compared: no output, no file and no copy to the host on any input"
-        return record.finish("compare", FAIL, sentence, time.monotonic() - began)
     words = {
         "launch": "the outputs, what the host got and all memory after every launch are",
         "read-back": "the outputs and what the host got are",
@@ -234,9 +236,22 @@ def tolerance_of(job: Job, record: Record, name: str) -> dict[str, float] | None
     return job.tolerance if name in facts.get("inexact", ()) else None
 
 
-def _something(job: Job, finished: process.Finished, folder: Path) -> int:
-    lines = compare.kept_lines(finished.stdout, job.ignore) if "stdout" in job.outputs else []
-    return bool(b"".join(lines).strip()) + sum(1 for p in Path(folder, "files").rglob("*") if p.is_file())
+def _something(job: Job, record: Record, name: str, finished: process.Finished, folder: Path) -> int:
+    """How many outputs the original gave that count; what it did not give, although it is named, is told."""
+    count = 0
+    for pattern in job.outputs:
+        if pattern != "stdout":
+            files = sum(1 for each in Path(folder, "files").glob(pattern) if each.is_file())
+            if not files:
+                record.unchecked(f"the output files {pattern} on input {name}: the original writes none there")
+            count += files
+        elif any(line.strip() for line in compare.kept_lines(finished.stdout, job.ignore)):
+            count += 1
+        else:
+            empty = not finished.stdout.stat().st_size
+            why = "the original prints nothing" if empty else "target.ignore leaves out every line that it prints"
+            record.unchecked(f"standard output on input {name}: {why}")
+    return count
 
 
 def _launch_level(job: Job, record: Record, name: str, testimonies: tuple[Testimony, Testimony], level: str) -> str:
@@ -270,10 +285,15 @@ def outputs_difference(
     expected: tuple[process.Finished, Path],
     found: tuple[process.Finished, Path],
     tolerance: dict[str, float] | None,
+    tools_own: str = "",
 ) -> str | None:
-    """None when the outputs that the target names agree, else a sentence. Each side is (Finished, run folder)."""
+    """None when the outputs that the target names agree, else a sentence. Each side is (Finished, run folder).
+
+    ``tools_own``: a pattern of lines that a tool printed which the program ran under.
+    """
     if "stdout" in job.outputs:
-        why = compare.text_difference(expected[0].stdout, found[0].stdout, job.ignore, tolerance)
+        ignore = [*job.ignore, tools_own] if tools_own else job.ignore
+        why = compare.text_difference(expected[0].stdout, found[0].stdout, ignore, tolerance)
         if why:
             return "standard output, " + why
     patterns = [pattern for pattern in job.outputs if pattern != "stdout"]

@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 from pathlib import Path
-from typing import Any, Sequence, Tuple
+from typing import Any, List, Sequence, Tuple
 
 from . import process, tools, witness
 from .trees import State, Tree, TreeChangedError, file_state
@@ -126,15 +126,14 @@ class Job:
             extra = witness.environment(
                 self.witness_library, scratch / "witness", modes, self.kernels, self.seed, poison, dump
             )
-        self.restore()
-        self._remove_outputs(side)
+        self._make_clean(side)
         log = self.logs / f"{side}-{name}"
         command = self.inputs[name]
         what = "run" if not extra else "timed run" if tuple(modes) == ("time",) else "witnessed run"
         environment = self.environment(scratch, extra)
         finished = process.run(command, self.tree(side), environment, self.run_limits, log, label, what)
         testimony = witness.Testimony(scratch / "witness" if extra else None)
-        self._keep_outputs(side, scratch / "files")
+        self.keep_outputs(side, scratch / "files")
         self._runs[key] = (finished, testimony, scratch)
         self._kept[key] = (file_state(finished.stdout), Tree(scratch / "files", ()))
         return self._runs[key]
@@ -157,19 +156,33 @@ class Job:
     def _patterns(self) -> list[str]:
         return [pattern for pattern in self.outputs if pattern != "stdout"]
 
-    def _remove_outputs(self, side: str) -> None:
-        for pattern in self._patterns():  # an output left by an earlier run must not pass for this one's
-            for path in self.tree(side).glob(pattern):
-                if path.is_file() or path.is_symlink():
-                    path.unlink()
+    def fresh(self, side: str, name: str) -> Path:
+        """An empty scratch folder for a run under a tool, of a working copy without outputs of earlier runs."""
+        scratch = self.work / name
+        shutil.rmtree(str(scratch), ignore_errors=True)
+        scratch.mkdir(parents=True)
+        self._make_clean(side)
+        return scratch
 
-    def _keep_outputs(self, side: str, destination: Path) -> None:
-        for pattern in self._patterns():
-            for path in self.tree(side).glob(pattern):
-                if path.is_file() and not path.is_symlink():  # a link could lead to what the other side wrote
-                    place = destination / path.relative_to(self.tree(side))
-                    place.parent.mkdir(parents=True, exist_ok=True)
-                    path.replace(place)
+    def _make_clean(self, side: str) -> None:
+        self.restore()
+        for path in self._outputs(side):  # an output left by an earlier run must not pass for this one's
+            path.unlink()
+
+    def _outputs(self, side: str) -> List[Path]:
+        """Output files and links of one side, those left out to which a link to another folder leads: not ours."""
+        tree = self.tree(side)
+        found = {path for pattern in self._patterns() for path in tree.glob(pattern)}
+        here = {path for path in found if path.is_symlink() or path.is_file()}
+        return sorted(path for path in here if path.parent.resolve() == tree / path.parent.relative_to(tree))
+
+    def keep_outputs(self, side: str, destination: Path) -> None:
+        """Move the output files of the last run into ``destination``."""
+        for path in self._outputs(side):
+            if not path.is_symlink():  # a link could lead to what the other side wrote
+                place = destination / path.relative_to(self.tree(side))
+                place.parent.mkdir(parents=True, exist_ok=True)
+                path.replace(place)
 
     def clean(self) -> None:
         """Remove the scratch of this job; logs and results stay."""

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 from . import VERSION, compare, process, tools
-from .gates import FAIL, PASS, SKIPPED, Gate, tolerance_of
+from .gates import FAIL, PASS, SKIPPED, Gate, outputs_difference, tolerance_of
 from .job import Job
 from .record import Record
 
@@ -55,10 +55,8 @@ def _sanitize_once(
     limits: process.Limits,
     tolerance: dict[str, float] | None,
 ) -> tuple[int | None, str | None, list[Path]]:
-    job.restore()
+    scratch = job.fresh(side, "sanitize")
     command = [tool, "--tool", check, "--print-limit", "20", *job.inputs[name]]
-    scratch = job.work / "sanitize"
-    scratch.mkdir(exist_ok=True)
     done = process.run(
         command, job.tree(side), job.environment(scratch), limits, job.logs / "sanitize", f"{check}-{side}", check
     )
@@ -69,16 +67,14 @@ def _sanitize_once(
     found = [int(m.group(1)) for pattern in _SUMMARIES for m in pattern.finditer(text)]
     if len(found) != 1:
         return None, f"{check} printed {len(found)} summaries instead of one", files
-    if "stdout" in job.outputs and not found[0]:
-        why = _output_under_tool(job, job.run("baseline", name, "1")[0].stdout, done.stdout, tolerance)
+    if not found[0]:
+        job.keep_outputs(side, scratch / "files")
+        reference = job.run("baseline", name, "1")
+        expected, right = (reference[0], reference[2]), (done, scratch)
+        why = outputs_difference(job, expected, right, tolerance, "^=========")  # proof that the program really ran
         if why:
             return None, f"under {check} the output changed: {why}", files
     return found[0], None, files
-
-
-def _output_under_tool(job: Job, expected: Path, found: Path, tolerance: dict[str, float] | None) -> str | None:
-    """Compare standard output with the tool's own '=========' lines left out: proof that the program really ran."""
-    return compare.text_difference(expected, found, [*job.ignore, "^========="], tolerance)
 
 
 def plausible(job: Job, record: Record) -> Gate:
@@ -139,9 +135,7 @@ def reprofile(job: Job, record: Record) -> Gate:
             with contextlib.suppress(FileNotFoundError):
                 report.unlink()
             command = [tool, "--clock-control", "none", "-f", "-o", str(report), *wanted, *job.inputs[name]]
-            scratch = job.work / "profile"
-            scratch.mkdir(exist_ok=True)
-            job.restore()
+            scratch = job.fresh(side, "profile")
             logs = job.logs / "profile"
             done = process.run(command, job.tree(side), job.environment(scratch), limits, logs, side, "ncu")
             why = (
@@ -149,8 +143,9 @@ def reprofile(job: Job, record: Record) -> Gate:
                 if done.good and report.is_file() and not report.is_symlink()
                 else done.sentence("profiling the " + side)
             )
-            if not why and "stdout" in job.outputs:
-                why = _output_under_ncu(job, record, name, side, done.stdout)
+            if not why:
+                job.keep_outputs(side, scratch / "files")
+                why = _output_under_ncu(job, record, name, side, (done, scratch))
             if why:
                 status = FAIL if side == "candidate" else SKIPPED
                 return record.finish("reprofile", status, why, time.monotonic() - began, [done.stdout, done.stderr])
@@ -160,10 +155,13 @@ def reprofile(job: Job, record: Record) -> Gate:
     return record.finish("reprofile", PASS, sentence, time.monotonic() - began, files, reports=digests)
 
 
-def _output_under_ncu(job: Job, record: Record, name: str, side: str, found: Path) -> str | None:
+def _output_under_ncu(
+    job: Job, record: Record, name: str, side: str, found: tuple[process.Finished, Path]
+) -> str | None:
     """The right output proves that what was profiled is what was proven; ncu's own lines are left out."""
-    expected, tolerance = job.run("baseline", name, "1")[0].stdout, tolerance_of(job, record, name)
-    why = compare.text_difference(expected, found, [*job.ignore, "^==[A-Z]+=="], tolerance)
+    reference = job.run("baseline", name, "1")
+    expected, tolerance = (reference[0], reference[2]), tolerance_of(job, record, name)
+    why = outputs_difference(job, expected, found, tolerance, "^==[A-Z]+==")
     return f"under ncu the output of the {side} changed: {why}" if why else None
 
 
