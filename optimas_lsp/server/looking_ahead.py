@@ -1,4 +1,4 @@
-"""After a document was opened or edited: is it as on disk, and which transformations apply. Both off the loop."""
+"""After a document was opened, edited or saved: is it as on disk, and what can be tried on it. Both off the loop."""
 
 from __future__ import annotations
 
@@ -80,8 +80,8 @@ class LookingAhead:
             unsaved = session.snapshot.unsaved - {uri} if saved else session.snapshot.unsaved | {uri}
             session.snapshot = replace(session.snapshot, unsaved=unsaved)
             view = session.snapshot.views.get(uri)
-            if view is None or document.path.suffix == ".py" or view.document is not document:
-                return
+            if not saved or view is None or document.path.suffix == ".py" or view.document is not document:
+                return  # a rewrite starts from what is saved: until then nothing can be tried
             kept = session.snapshot.possible.get(uri)
             if kept is not None and kept.version == document.version and view.index.derived(_Looked, _Looked).done:
                 return

@@ -54,7 +54,7 @@ class Session:
         self.on_text: list[Callable[[Document, list[Splice] | None], None]] = []
         """Told of every text that was opened (None) or edited, before anything about it is shown."""
         self.on_view: list[Callable[[str], None]] = []
-        """Told of every document (by URI) that shows another report now."""
+        """Told of every document (by URI) that shows another report now, or was saved."""
         self._published: set[str] = set()
         self._indices: dict[tuple[int, Path], FileIndex | None] = {}
         self._aligning: dict[str, list[Splice]] = {}
@@ -166,7 +166,10 @@ class Session:
 
     def did_save(self, params: types.DidSaveTextDocumentParams) -> None:
         """A text is on disk as it is here."""
-        self.snapshot = replace(self.snapshot, unsaved=self.snapshot.unsaved - {params.text_document.uri})
+        uri = params.text_document.uri
+        self.snapshot = replace(self.snapshot, unsaved=self.snapshot.unsaved - {uri})
+        for told in self.on_view:
+            told(uri)
 
     def _tell_text(self, document: Document, splices: list[Splice] | None) -> None:
         for told in self.on_text:

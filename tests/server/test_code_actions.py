@@ -140,12 +140,14 @@ async def test_transformations_follow_the_text(editor: EditorClient, uri: str, d
     span = types.Range(types.Position(loop, 0), types.Position(loop, 0))
     editor.edit(uri, 4, types.TextDocumentContentChangePartial(range=span, text="#pragma unroll 1\n"))
     kind = "refactor.rewrite.optimas.transformation"
-    assert await editor.actions(uri, definition, only=[kind]) == []  # not known for this text yet
+    assert await editor.actions(uri, definition, only=[kind]) == []  # not known for this text, which must be saved
+    editor.save(uri)
     while (await looked(editor))["possible"][uri][KERNEL] == before:
         pass
     assert "unroll-loop" not in (await editor.debug())["possible"][uri][KERNEL]
     undone = types.Range(types.Position(loop, 0), types.Position(loop + 1, 0))
     editor.edit(uri, 5, types.TextDocumentContentChangePartial(range=undone, text=""))
+    editor.save(uri)
     while (await looked(editor))["possible"][uri][KERNEL] != before:
         pass
 

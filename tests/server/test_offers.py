@@ -102,6 +102,7 @@ async def case(whole: Case) -> AsyncIterator[Case]:
     editor.messages.clear()
     editor.on_edit = "apply"
     await editor.job(whole.job, "done")
+    await _squiggles(whole, bool)
     yield whole
 
 

@@ -26,7 +26,7 @@ def _parts(kernel: KernelAnalysis, finding: Evidence | None, possible: Possible 
         yield page.replace("\n## ", "\n### ").replace("# ", "## ", 1).rstrip()
     yield f"## What can be tried on {MARKDOWN.escape(kernel.base_name)} without a model"
     if possible is None:
-        yield "It was not found out which transformations of the catalogue apply to this text."
+        yield "Which transformations of the catalogue apply is known once the file is saved."
         return
     rows = possible.kernels.get(kernel.mangled, ())
     mine = [each for each in rows if finding is None or not each.applies or finding.id in each.evidence]

@@ -59,7 +59,13 @@ def claim(job: Job) -> str:
     if gain is not None:
         interval = f"95 % interval {gain.low:.2f} to {gain.high:.2f}"
         words += f": the {gain.what} takes {gain.value:.2f} times less time ({interval})"
-    return one_line(words + (f"; {proven.recorded}, not measured now" if proven.recorded else ""))
+    return one_line(words + (f"; {_origin(proven.recorded)}, not measured now" if proven.recorded else ""))
+
+
+def _origin(recorded: str) -> str:
+    """Where and when a proof was recorded; how it was made otherwise than today stands in the outcome at length."""
+    place, otherwise, _ = recorded.partition(", by an earlier version of the proof")
+    return place + otherwise
 
 
 def short_claim(job: Job) -> str:
