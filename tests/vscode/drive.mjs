@@ -69,27 +69,32 @@ class Window {
     await this.page.locator(".monaco-workbench .part.statusbar").waitFor();
   }
 
-  /** Runs a command by the title the command palette shows; one that `asks` goes on in the same place. */
-  async command(title, asks = false) {
+  /** Runs a command by the title the command palette shows. */
+  async command(title) {
     await this.persist((timeout) => this.ask("F1", `>${title}`, title, timeout));
     await this.page.keyboard.press("Enter");
-    if (!asks) {
-      await this.page.locator(".quick-input-widget").waitFor({ state: "hidden" });
-    }
+    await this.page.locator(".quick-input-widget").waitFor({ state: "hidden" });
   }
 
-  /** Answers what a command asks in the quick input: the one row that says `words`. */
-  async choose(words) {
+  /** Runs a command that asks on in the quick input, and answers with the row that says `words`. */
+  async choose(title, words) {
     const rows = ".quick-input-list .monaco-list-row";
-    await this.page.locator(rows, { hasText: words }).first().waitFor();
-    await this.page.locator(".quick-input-widget:visible input.input").fill(words);
-    const chosen = this.page.locator(`${rows}.focused`, { hasText: words });
-    for (let down = 0; down < 5 && (await chosen.count()) === 0; down++) {
-      await this.page.keyboard.press("ArrowDown"); // a first row may lead elsewhere
-    }
-    await chosen.waitFor();
-    await this.page.keyboard.press("Enter");
-    await this.page.locator(".quick-input-widget").waitFor({ state: "hidden" });
+    await this.persist(async (timeout) => {
+      await this.ask("F1", `>${title}`, title, timeout);
+      await this.page.keyboard.press("Enter");
+      const asking = () => document.querySelector(".quick-input-widget input.input")?.value.startsWith(">") === false;
+      await this.page.waitForFunction(asking, undefined, { timeout });
+      await this.page.locator(rows).first().waitFor({ timeout });
+      await this.page.locator(".quick-input-widget:visible input.input").fill(words);
+      await this.page.locator(rows, { hasText: words }).first().waitFor({ timeout });
+      const chosen = this.page.locator(`${rows}.focused`, { hasText: words });
+      for (let down = 0; down < 5 && (await chosen.count()) === 0; down++) {
+        await this.page.keyboard.press("ArrowDown"); // a first row may lead elsewhere
+      }
+      await chosen.waitFor({ timeout });
+      await this.page.keyboard.press("Enter");
+      await this.page.locator(".quick-input-widget").waitFor({ state: "hidden", timeout });
+    });
   }
 
   /** Opens a file by its path (from the opened folder on, or absolute), which needs no search to have finished. */
@@ -195,9 +200,13 @@ class Window {
     return texts.map((line) => line.replaceAll("\u00a0", " "));
   }
 
-  async tree() {
+  /** The rows of Hotspots, once each of `words` stands in one. */
+  async tree(words = []) {
     const rows = this.page.locator('.pane:has([aria-label^="Hotspots"]) .monaco-list-row');
     await rows.first().waitFor();
+    for (const each of words) {
+      await this.page.locator('.pane:has([aria-label^="Hotspots"]) .monaco-list-row', { hasText: each }).first().waitFor();
+    }
     return (await rows.allInnerTexts()).map((row) => row.replace(/\s+/g, " ").trim());
   }
 
@@ -379,8 +388,7 @@ const scenarios = {
     const seen = { themes: {} };
     await window.page.locator(".codelens-decoration a", { hasText: "HTML report" }).first().click();
     for (const theme of themes) {
-      await window.command("Preferences: Color Theme", true);
-      await window.choose(theme);
+      await window.choose("Preferences: Color Theme", theme);
       await window.page.locator(`.monaco-workbench${/Contrast/.test(theme) ? ".hc-black" : /Light/.test(theme) ? ".vs" : ".vs-dark"}`).waitFor();
       const page = await window.webview(/samples/);
       const light = /Light/.test(theme) ? "light" : "dark";
@@ -472,7 +480,7 @@ const scenarios = {
   },
 
   /** Only whether findings show: for folders that are not trusted, have several roots, and so on. */
-  async glance(window, { file, line }) {
+  async glance(window, { file, line, rows }) {
     await window.open(task.workspace);
     await window.openFile(file);
     const status = await window.waitForStatus(/hot/);
@@ -480,7 +488,7 @@ const scenarios = {
     await window.squiggle();
     await window.heatSoon(true);
     await window.page.locator('.activitybar [aria-label^="Optimas"]').first().click();
-    const tree = await window.tree();
+    const tree = await window.tree(rows);
     await window.shot("glance");
     return {
       status,
@@ -597,6 +605,32 @@ const scenarios = {
     await window.command("Optimas: Show the Known Findings of This File Again");
     await row.first().waitFor({ state: "detached" });
     return seen;
+  },
+
+  /** Without a mouse: from the tree through a row's menu to the question, which Escape answers with no. */
+  async keyboard(window, { file, line }) {
+    await window.start(file, line);
+    const { keyboard } = window.page;
+    const menu = window.page.locator(".monaco-menu .action-item:not(.disabled) .action-label");
+    await window.persist(async (timeout) => {
+      await window.command("Optimas: Focus on Hotspots View");
+      await window.page.locator('.pane:has([aria-label^="Hotspots"]) .monaco-list:focus').waitFor({ timeout });
+      await keyboard.press("Home");
+      await keyboard.press("Shift+F10");
+      await menu.first().waitFor({ timeout });
+    });
+    const items = (await menu.allInnerTexts()).map((item) => item.trim()).filter((item) => item !== "");
+    await window.shot("menu");
+    const chosen = window.page.locator(".monaco-menu .action-item.focused", { hasText: "Optimise This Kernel" });
+    for (let down = 0; down < items.length && (await chosen.count()) === 0; down++) {
+      await keyboard.press("ArrowDown");
+    }
+    await keyboard.press("Enter");
+    const dialog = window.page.locator(".monaco-dialog-box");
+    await dialog.waitFor();
+    await keyboard.press("Escape");
+    await dialog.waitFor({ state: "detached" });
+    return { items, rows: await window.rewrites(/cancelled/) };
   },
 
   /** With confirmation: the editor's own preview of the edit, and applying from there. */

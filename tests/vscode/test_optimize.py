@@ -171,6 +171,16 @@ def test_a_kernel_is_explained_its_prompt_is_shown_and_a_finding_can_be_known(ru
     assert "You rewrite GPU kernels" in seen["prompt"], "word for word, not rendered"
 
 
+def test_the_way_from_the_tree_to_the_question_needs_no_mouse_and_escape_means_no(
+    running: Editor, tmp_path: Path
+) -> None:
+    work = _copy(tmp_path, build=True)
+    seen = running.drive("keyboard", work, tmp_path / "shots", file=FILE, line=_kernel_line(work))
+    for title in ("Optimise This Kernel", "Explain", "Show the Prompt", "Profile This Kernel"):
+        assert title in seen["items"]
+    assert any("cancelled" in row for row in seen["rows"])
+
+
 def test_a_confirmed_edit_is_previewed_by_the_editor_and_jobs_outlive_the_server(
     running: Editor, tmp_path: Path
 ) -> None:
