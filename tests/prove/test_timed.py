@@ -186,7 +186,7 @@ echo '==PROF== Connected to process 1'
         (
             "case $PWD in */candidate) echo 'sum 43';; esac; echo report > $report",
             "fail",
-            "under ncu the output of the candidate changed: expected 1 lines, got 2",
+            "under ncu the output of the candidate changed: standard output, expected 1 lines, got 2",
         ),
     ],
     ids=["both", "other-output", "no-permission", "candidate-only"],
