@@ -101,6 +101,26 @@ def test_a_text_made_to_take_long_does_not(piece: str) -> None:
     assert not verdict.accepted
 
 
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "__syncthreads(); ",
+        "for (;;) { if (a) break; __syncthreads(); } ",
+        "((float*)x)[0] = 1; ",
+        "float* p = (float*)x; ",
+        "while (n == n) n++; ",
+        "if (n < 5) return; ",
+        "if (y) sizeof(y); ",
+        "auto f = [](int k) { return k; }; ",
+    ],
+)
+def test_many_of_what_a_rule_compares_with_each_other_do_not_take_long(piece: str) -> None:
+    lines = [piece * (230 // len(piece))] * 240
+    verdict = examined(HEAD + "\n".join(lines) + "\n}")
+    assert verdict.rule("lost-output").status in {"pass", "fail"}
+
+
 def test_a_text_beyond_every_limit_is_refused_by_its_size_alone() -> None:
     verdict = examined(HEAD + "y[0] = a;\n" * 100_000 + "}")
     assert [rule.id for rule in verdict.failures()] == ["oversize"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -9,7 +11,7 @@ from collections.abc import Iterator
 from tree_sitter import Node
 
 from optimas_lsp.rewrite.guard.case import Case, Finding, Rewrite, Rule, each
-from optimas_lsp.rewrite.guard.side import Side, line_of, within
+from optimas_lsp.rewrite.guard.side import Side, line_of
 from optimas_lsp.rewrite.guard.surroundings import callees
 
 _BARRIERS = frozenset(
@@ -82,7 +84,7 @@ def _conditional(rewrite: Rewrite, _: Case) -> Iterator[Finding]:
     had = Counter(
         _kind(_condition(rewrite.before, node)) for name, node in _calls(rewrite.before) if name not in _FENCES
     )
-    for name, node in _calls(rewrite.after):
+    for name, node in itertools.islice(_calls(rewrite.after), _MOST):
         why = "" if name in _FENCES else _condition(rewrite.after, node)
         had[_kind(why)] -= bool(why)
         if why and had[_kind(why)] < 0:
@@ -109,12 +111,30 @@ def _condition(side: Side, node: Node) -> str:
         if outer.type == "function_definition":
             break
         inner = outer
-    for leaving in within(outer or node, "return_statement", "goto_statement"):
+    for leaving in _leavings(side):
+        if leaving.type not in {"return_statement", "goto_statement"} or not _between(outer or node, leaving, node):
+            continue
         if leaving.type == "goto_statement" and not _jumps_over(side, leaving, node):
             continue
-        if leaving.start_byte < node.start_byte and not _in_lambda(leaving):
+        if not _in_lambda(leaving):
             return f"stands after a {leaving.type.split('_')[0]} (line {line_of(leaving)})"
     return ""
+
+
+_MOST = 64
+"""Barriers, and places where control leaves, that are looked at: their pairs are counted."""
+
+
+@functools.lru_cache(maxsize=8)
+def _leavings(side: Side) -> tuple[Node, ...]:
+    """Where control leaves a block."""
+    kinds = ("return_statement", "goto_statement", "continue_statement", "break_statement")
+    return tuple(itertools.islice(side.nodes(*kinds), _MOST))
+
+
+def _between(outer: Node, leaving: Node, barrier: Node) -> bool:
+    """Whether control may leave inside of ``outer`` before it comes to the barrier."""
+    return outer.start_byte <= leaving.start_byte < barrier.start_byte
 
 
 def _jumps_over(side: Side, jump: Node, barrier: Node) -> bool:
@@ -129,8 +149,10 @@ def _jumps_over(side: Side, jump: Node, barrier: Node) -> bool:
 
 def _looping(side: Side, loop: Node, barrier: Node) -> str:
     """Why threads may go round a loop a different number of times, or leave it before its barrier; empty if not."""
-    for leaving in within(loop, "continue_statement", "break_statement"):
-        if leaving.start_byte < barrier.start_byte and _left(leaving) == loop:
+    for leaving in _leavings(side):
+        if leaving.type not in {"continue_statement", "break_statement"} or not _between(loop, leaving, barrier):
+            continue
+        if _left(leaving) == loop:
             return f"stands after a {leaving.type.split('_')[0]} (line {line_of(leaving)})"
     heading = " ".join(
         side.source(part)
@@ -154,6 +176,7 @@ def _left(leaving: Node) -> Node | None:
     return outer
 
 
+@functools.lru_cache(maxsize=8)
 def _own(side: Side) -> frozenset[str]:
     """``threadIdx`` and the variables that are computed from it, so that each thread has its own value."""
     found = {"threadIdx", "thread_rank"}

@@ -24,8 +24,9 @@ def _const(rewrite: Rewrite, case: Case) -> Iterator[Finding]:
     for node in _handed_over(new):
         if side.source(node) not in had:
             yield rewrite.found(line_of(node), "an input that is const is handed on as one that may be written")
+    known_places = {rewrite.before.source(node) for node in _addressed(old)}
     for node in _addressed(new):
-        if not any(rewrite.before.source(each) == side.source(node) for each in _addressed(old)):
+        if side.source(node) not in known_places:
             yield rewrite.found(line_of(node), f"'{side.source(node)}' is the place of the pointer itself")
     freed, known = _freed(new) - _freed(old), frozenset(_written(rewrite.before))
     for target in targets(side):
