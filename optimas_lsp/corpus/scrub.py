@@ -31,14 +31,21 @@ _TELLING_NAME = re.compile(
 _KEYS = re.compile(
     r"\b(?:sk|pk|rk)-[A-Za-z0-9_-]{16,}|\bgh[pousr]_[A-Za-z0-9]{20,}|\bgithub_pat_\w{20,}|\bglpat-[\w-]{16,}"
     r"|\bhf_[A-Za-z0-9]{16,}|\bAIza[\w-]{30,}|\b(?:AKIA|ASIA)[A-Z0-9]{16}\b|\bxox[abeprs]-[\w-]{10,}"
-    r"|\beyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]*|-----BEGIN [A-Z ]*PRIVATE KEY-----(?:.|\n)*?(?:-----END [A-Z ]*KEY-----|\Z)"
-    r"|(?i:\bbearer\s+[\w.~+/-]{16,}=*)"
+    r"|\b(?:nvapi|xai|pypi)-[\w-]{20,}|\b(?:gsk|npm|r8|[rs]k_live|[rs]k_test)_[A-Za-z0-9]{20,}|\bya29\.[\w-]{20,}"
+    r"|(?<![\w-])eyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]*"
+    r"|-----BEGIN [A-Z ]*PRIVATE KEY-----(?:.|\n)*?(?:-----END [A-Z ]*KEY-----|\Z)"
+    r"|(?i:\bbearer\s+[\w.~+/-]{16,}=*)|(?i:\bauthorization[\"']?\s*[:=]\s*[\"']?basic\s+)[\w+/]{6,}=*"
+    r"|(?<=://)[^\s/:@\"'<>]{1,100}:[^\s/@\"'<>]{3,100}(?=@)"
 )
-_NAMES = r"[\w.-]*(?:api[_-]?key|secret|token|passw(?:or)?d|credential)[\w.-]*"
-_VALUE = r"(?=[^\s\"',;]*[0-9])[\w.~+/-]{12,}=*"
-_ASSIGNED = re.compile(rf"(?i)\b({_NAMES}[\"']?\s*[:=]\s*[\"']?)({_VALUE})")
-_ASSIGNED_TEXT = re.compile(rf"(?i)\b({_NAMES}[\"']?\s*[:=]\s*[\"'])({_VALUE})")
-"""The same in code, where only a quoted value is no expression."""
+"""Keys by their makers' prefixes, bearer tokens, and what stands before the host of a URL."""
+
+_NAMES = r"(?:(?:api|access|account|private|auth)[_-]?key|secret|token|credential)[\w.-]{0,40}"
+_VALUE = r"(?=[^\s\"',;]{0,200}[0-9])[\w.~+/-]{12,}=*"
+_PASSWORD = r"passw(?:or)?d[\w.-]{0,40}"
+_ASSIGNED = re.compile(rf"(?i)((?:{_NAMES}|({_PASSWORD}))[\"']?\s*[:=]\s*[\"']?)(?(2)[^\s\"',;<>()]{{8,}}|{_VALUE})")
+_ASSIGNED_TEXT = re.compile(rf"(?i)((?:{_NAMES}|{_PASSWORD})[\"']?\s*[:=]\s*[\"'])({_VALUE})")
+"""The same in code, where only a quoted value is no expression. No part is unbounded before what decides: others wrote
+the text, and a search from every place of it must not read to its end."""
 
 _PART = r"[\w.+@~%-]"
 _BEFORE = r"(?:file://)?(?:(?<![\w.)\]])|(?<=-[A-Z]))"
@@ -52,10 +59,16 @@ _ROOTED_IN_CODE = re.compile(rf"{_BEFORE}/(?:home|Users|usr|lustre|gpfs|nfs|mnt)
 """Outside of comments and strings: what nobody divides by."""
 
 _PATH = re.compile(
-    rf"(?:file://)?(?<![\w./\\)\]}}:<*-])/(?![/*])(?:{_PART}+/)+{_PART}*|file:///?[\w./+@~%-]+"
-    r"|(?<![\w\\%])[A-Z]:[\\/]+(?:[\w.+@~%()-]+[\\/]+)+[\w.+@~%-]*|(?<![\w./])~[\w.-]*/[\w./+@%-]+"
+    rf"(?:file://)?(?:(?<![\w./\\)\]}}*-])|(?<=\s-[A-Z])|(?<=^-[A-Z])|(?<=-isystem))/(?![/*])(?:{_PART}+/)+{_PART}*"
+    r"|file:///?[\w./+@~%-]+|(?<![\w./])~[\w.-]*/[\w./+@%-]+"
 )
-"""An absolute path of two parts or more, a file URL, a Windows path, a path from somebody's home."""
+"""An absolute path of two parts or more, a file URL, a path from somebody's home."""
+
+_WINDOWS = re.compile(
+    r"(?<![\w\\%])[A-Za-z]:(?:\\{1,4}|/(?![/*]))(?:[\w.+@~%()-]+(?: [\w.+@~%()-]+){0,8}[\\/]+)+[\w.+@~%-]*"
+    r"|(?<![\w\\])(?:\\{2}|\\{4})[\w.$-]{2,}\\+[\w.$@~%()-]+(?:\\+[\w.$@~%()-]+)*"
+)
+"""A path from a drive, whose folders may have blanks in their names, or on another machine."""
 
 _MARK = re.compile(r"[/\\\"#*]")
 """What every path, comment, string and directive has, and every line of a block comment."""
@@ -108,7 +121,7 @@ class Scrubber:
 
     def _told(self, text: str) -> str:
         text = _ASSIGNED.sub(rf"\1{REMOVED}", text)
-        return self._without_user(_PATH.sub(self._short, _ROOTED.sub(self._short, text)))
+        return self._without_user(_PATH.sub(self._short, _ROOTED.sub(self._short, _WINDOWS.sub(self._short, text))))
 
     def _commented(self, text: str) -> str:
         """Code without the paths and keys in its comments, strings and directives."""
@@ -132,7 +145,8 @@ class Scrubber:
                 return self.diff(data)
             if path == "origin.project" and data == self.user:
                 return "user"
-            return self.code(data) if path in _CODE else data if _is_digest(data) else self.prose(data)
+            kept = _is_digest(data) and data not in self.secrets
+            return self.code(data) if path in _CODE else data if kept else self.prose(data)
         if isinstance(data, dict):
             table = cast("dict[str, Any]", data)
             return {self.prose(key): self.scrubbed(value, _below(path, key)) for key, value in table.items()}
@@ -143,7 +157,7 @@ class Scrubber:
     def leaks(self, data: object) -> Iterator[tuple[str, str]]:
         """Field and finding for everything in plain data that must not be kept, on this machine or any other."""
         own = self._own_folder
-        for path, text in _texts(data, ""):
+        for path, text in _texts(data, "", digests=True):
             if any(each in text for each in self.secrets) or (own is not None and own.search(text)):
                 yield path, "something of this machine"
         yield from leaks(data)
@@ -204,22 +218,24 @@ def _leak(text: str, *, code: bool) -> str:
         said = "\n".join(each.text for each in lex(text) if each.kind in _SEARCHED) if _MARK.search(text) else ""
     if _ASSIGNED.search(said) or (code and _ASSIGNED_TEXT.search(text)):
         return "a key or password"
-    path = _ROOTED.search(said) or _PATH.search(said) or (code and _ROOTED_IN_CODE.search(text))
+    path = (
+        _WINDOWS.search(said) or _ROOTED.search(said) or _PATH.search(said) or (code and _ROOTED_IN_CODE.search(text))
+    )
     return "an absolute path" if path else ""
 
 
-def _texts(data: object, path: str) -> Iterator[tuple[str, str]]:
-    """Every text in plain data with its field, digests aside; keys of tables count as text of the table."""
+def _texts(data: object, path: str, *, digests: bool = False) -> Iterator[tuple[str, str]]:
+    """Every text in plain data with its field, digests only if asked for; keys of tables count as text of the table."""
     if isinstance(data, str):
-        if not _is_digest(data):
+        if digests or not _is_digest(data):
             yield path, data
     elif isinstance(data, dict):
         for key, value in cast("dict[str, Any]", data).items():
             yield path, key
-            yield from _texts(value, _below(path, key))
+            yield from _texts(value, _below(path, key), digests=digests)
     elif isinstance(data, (list, tuple)):
         for each in cast("list[Any]", data):
-            yield from _texts(each, path)
+            yield from _texts(each, path, digests=digests)
 
 
 def _below(path: str, key: str) -> str:

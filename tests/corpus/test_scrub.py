@@ -156,6 +156,17 @@ def test_code_that_resembles_a_path_or_a_key_stays(code: str) -> None:
         ("at ~/runs/7", "at .../7"),
         ("Bearer abcdefghijklmnop0123", "<removed>"),
         ("password: hunter2hunter2", "password: <removed>"),
+        ("password: correcthorsebattery", "password: <removed>"),
+        ("C:\\Users\\Jane Doe\\My Projects\\k.cu(3): error", ".../k.cu(3): error"),
+        ("d:/ours/k.cu and \\\\server\\ours\\bob\\k.cu", ".../k.cu and .../k.cu"),
+        ("LD_LIBRARY_PATH=/ours/a/lib:/ours/b/lib", "LD_LIBRARY_PATH=.../lib:.../lib"),
+        ("nvcc -I/ours/grp/include -isystem/ours/x/inc", "nvcc -I.../include -isystem.../inc"),
+        ("error:/ours/grp/k.cu, #include </ours/grp/k.h>", "error:.../k.cu, #include <.../k.h>"),
+        ("host:/ours/grp/k.cu", "host:.../k.cu"),
+        ("https://bob:hunter2pw@host/x", "https://<removed>@host/x"),
+        ("Authorization: Basic dXNlcjpwYXNz", "<removed>"),
+        ("AccountKey=abcd1234abcd1234==", "AccountKey=<removed>"),
+        ("nvapi-abcdefghijklmnopqrst01 gsk_abcdefghijklmnopqrst01", "<removed> <removed>"),
         ("1.5 times in a/b tests", "1.5 times in a/b tests"),
     ],
 )
@@ -188,3 +199,21 @@ def test_whatever_was_scrubbed_holds_nothing_more_and_scrubbing_again_changes_no
         once = clean(f"{text}hunter2hunter2")
         assert list(scrubber.leaks({field: once})) == []
         assert "hunter2" not in once
+
+
+def test_a_key_that_looks_like_a_digest_is_removed() -> None:
+    key = "0123456789abcdef0123456789abcdef01234567"  # forty hexadecimal digits, as some services give them
+    scrubber = Scrubber.of_machine({"SERVICE_API_KEY": key})
+    assert list(scrubber.leaks({"author": {"model": key}})) == [("author.model", "something of this machine")]
+    assert scrubber.scrubbed({"author": {"model": key}}) == {"author": {"model": "<removed>"}}
+
+
+@pytest.mark.parametrize(
+    "piece", ["a.", "a-", "eyJ-", "token", "token=", "secret-", "-I/", "~", "A:\\", "file://", "://a:"]
+)
+def test_a_text_made_to_be_slow_to_search_is_looked_through(piece: str) -> None:
+    """Its length squared would be hours."""
+    text = piece * (150_000 // len(piece))
+    scrubber = Scrubber.of_machine({})
+    assert isinstance(scrubber.prose(text), str)
+    assert isinstance(list(leaks({"sentence": text, "code": f"// {text}"})), list)
