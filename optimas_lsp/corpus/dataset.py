@@ -7,10 +7,11 @@ checked before it is believed, and a failure names the file and the row.
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Iterable, Iterator
-from hashlib import sha256
+from hashlib import file_digest, sha256
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from pydantic import ConfigDict, Field, ValidationError
 
@@ -25,6 +26,9 @@ SCHEMA: Literal["optimas.corpus/1"] = "optimas.corpus/1"
 MANIFEST = "dataset.json"
 LONGEST_LINE = 4 * 1024 * 1024
 """Bytes of one row of JSON lines."""
+
+MOST_UNPACKED, MOST_TIMES = 256 << 20, 200
+"""A Parquet file that unpacks to more than this many bytes and times its size is no honest one."""
 
 
 class DatasetError(OptimasError):
@@ -136,19 +140,49 @@ def files_of(place: Path) -> list[Path]:
     )
 
 
+def as_file(place: Path) -> Path:
+    """``place`` if it is a plain file or leads to one; raises DatasetError for devices, pipes and what is not there.
+
+    A dataset is a folder that others made: reading a device or a pipe would not end.
+    """
+    try:
+        plain = stat.S_ISREG(place.stat().st_mode)
+    except (OSError, ValueError) as error:
+        said = error.strerror if isinstance(error, OSError) else "it is no name of a file"
+        raise DatasetError(f"cannot be read: {said}", where=place, remedy="export it again") from None
+    if not plain:
+        raise DatasetError("is no file", where=place, remedy="export it again")
+    return place
+
+
 def rows_of(file: Path) -> Iterator[tuple[int, Published | str]]:
     """Each row of a file with its number from 1, or in words what is wrong with it.
 
     Raises DatasetError for a file that cannot be read at all, MissingExtraError for Parquet without pyarrow.
     """
+    as_file(file)
     if file.suffix == ".parquet":
         from optimas_lsp.corpus.parquet import read
 
+        unpacked, packed = 0, file.stat().st_size
         for number, data in enumerate(read(file), 1):
-            yield number, _row(data)
+            size = _size(data)
+            unpacked += size
+            if unpacked > max(MOST_UNPACKED, MOST_TIMES * packed):
+                raise DatasetError(f"unpacks to more than {MOST_TIMES} times its size", where=file)
+            yield number, _row(data) if size <= LONGEST_LINE else f"it is longer than {LONGEST_LINE:,} bytes"
         return
     for number, line in enumerate(_lines(file), 1):
         yield number, line if isinstance(line, str) else _row(line)
+
+
+def _size(data: object) -> int:
+    """About as many bytes as plain data takes as JSON."""
+    if isinstance(data, dict):
+        return sum(len(key) + _size(value) for key, value in cast("dict[str, Any]", data).items())
+    if isinstance(data, list):
+        return sum(map(_size, cast("list[Any]", data)))
+    return len(data) if isinstance(data, str) else 4
 
 
 def _lines(file: Path) -> Iterator[bytes | str]:
@@ -179,7 +213,7 @@ def read_manifest(folder: Path) -> Manifest:
     """The manifest of a dataset; raises DatasetError."""
     place = folder / MANIFEST
     try:
-        return Manifest.model_validate_json(place.read_bytes())
+        return Manifest.model_validate_json(as_file(place).read_bytes())
     except OSError as error:
         raise DatasetError(f"cannot be read: {error.strerror}", where=place, remedy="export it again") from None
     except ValidationError as error:
@@ -193,6 +227,15 @@ def read_manifest(folder: Path) -> Manifest:
 def digest_of(data: bytes) -> str:
     """SHA-256, hexadecimal."""
     return sha256(data).hexdigest()
+
+
+def digest_of_file(file: Path) -> str:
+    """SHA-256 of a file's bytes, hexadecimal; raises DatasetError."""
+    try:
+        with as_file(file).open("rb") as stream:
+            return file_digest(stream, "sha256").hexdigest()
+    except OSError as error:
+        raise DatasetError(f"cannot be read: {error.strerror}", where=file) from None
 
 
 def first_sentences(problems: Iterable[Problem], most: int = 5) -> str:

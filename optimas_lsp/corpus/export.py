@@ -25,6 +25,7 @@ from optimas_lsp.corpus.dataset import (
     rows_of,
 )
 from optimas_lsp.corpus.families import SPLITS, families_of, split_of
+from optimas_lsp.corpus.scrub import leaks
 from optimas_lsp.corpus.store import Kept, Row, Store
 from optimas_lsp.profile.model import Frozen
 from optimas_lsp.profile.replace import write_atomically
@@ -58,6 +59,8 @@ def export(rows: Sequence[Published], folder: Path, *, title: str, forms: Sequen
         wrong = checked(row)
         if wrong:
             raise DatasetError(f"attempt {row.key[:12]} cannot be published: {wrong}", where=folder)
+    if next(leaks({"title": title}), None) is not None:
+        raise DatasetError("the title holds a path or a key", where=folder, remedy="give another --title")
     contents: dict[str, bytes] = {}
     files: list[File] = []
     for split in SPLITS:
@@ -87,6 +90,8 @@ def _lines(rows: Sequence[Published]) -> bytes:
 
 def _write(contents: dict[str, bytes], folder: Path) -> None:
     try:
+        if (folder / "data").is_symlink():  # what it holds may be somebody else's
+            raise DatasetError("its folder data is a link", where=folder)
         if folder.exists() and any(folder.iterdir()):
             for file in read_manifest(folder).files:
                 if file.name not in contents and Path(file.name).parts[:1] == ("data",) and ".." not in file.name:

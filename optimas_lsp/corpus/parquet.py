@@ -22,6 +22,9 @@ ROWS_A_GROUP = 256
 MOST_BYTES = 1 << 30
 """Bytes of one row group, unpacked; a larger one is not read."""
 
+AT_ONCE = 64 << 20
+"""Bytes of rows that are unpacked at the same time, unless one row takes more."""
+
 
 def available() -> bool:
     """Whether pyarrow is installed."""
@@ -53,8 +56,11 @@ def read(file: Path) -> Iterator[dict[str, Any]]:
                 size = source.metadata.row_group(at).total_byte_size
                 if size > MOST_BYTES:
                     raise DatasetError(f"row group {at + 1} takes {size:,} bytes, more than is read", where=file)
-                for row in cast("list[dict[str, Any]]", source.read_row_group(at).to_pylist()):
-                    yield _unpacked(row, free)
+                # One text of a column's dictionary may stand in every row: no more rows at once than have room then.
+                rows = max(1, min(ROWS_A_GROUP, AT_ONCE // max(1, size)))
+                for batch in source.iter_batches(batch_size=rows, row_groups=[at]):
+                    for row in cast("list[dict[str, Any]]", batch.to_pylist()):
+                        yield _unpacked(row, free)
     except (arrow.ArrowException, OSError, MemoryError, UnicodeDecodeError) as error:
         said = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
         raise DatasetError(f"is no readable Parquet file: {said}", where=file) from None

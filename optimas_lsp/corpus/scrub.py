@@ -41,9 +41,9 @@ _KEYS = re.compile(
 
 _NAMES = r"(?:(?:api|access|account|private|auth)[_-]?key|secret|token|credential)[\w.-]{0,40}"
 _VALUE = r"(?=[^\s\"',;]{0,200}[0-9])[\w.~+/-]{12,}=*"
-_PASSWORD = r"passw(?:or)?d[\w.-]{0,40}"
-_ASSIGNED = re.compile(rf"(?i)((?:{_NAMES}|({_PASSWORD}))[\"']?\s*[:=]\s*[\"']?)(?(2)[^\s\"',;<>()]{{8,}}|{_VALUE})")
-_ASSIGNED_TEXT = re.compile(rf"(?i)((?:{_NAMES}|{_PASSWORD})[\"']?\s*[:=]\s*[\"'])({_VALUE})")
+_WORD = r"passw(?:or)?d[\w.-]{0,40}"
+_ASSIGNED = re.compile(rf"(?i)((?:{_NAMES}|({_WORD}))[\"']?\s*[:=]\s*[\"']?)(?(2)[^\s\"',;<>()]{{8,}}|{_VALUE})")
+_ASSIGNED_TEXT = re.compile(rf"(?i)((?:{_NAMES}|{_WORD})[\"']?\s*[:=]\s*[\"'])({_VALUE})")
 """The same in code, where only a quoted value is no expression. No part is unbounded before what decides: others wrote
 the text, and a search from every place of it must not read to its end."""
 

@@ -81,6 +81,7 @@ class Store:
                 refused.append(error.what)
         if not ready:
             return Kept(refused=tuple(refused))
+        source = self.scrubber.prose(source)
         new = self.database.write(lambda base: sum(_insert(base, entry, body, source) for entry, body in ready))
         pruned = self.prune() if new else 0
         return Kept(new=new, known=len(ready) - new, refused=tuple(refused), pruned=pruned)

@@ -8,7 +8,16 @@ from pathlib import Path
 
 from optimas_lsp.corpus import parquet
 from optimas_lsp.corpus.card import card
-from optimas_lsp.corpus.dataset import DatasetError, Manifest, Problem, Published, digest_of, read_manifest, rows_of
+from optimas_lsp.corpus.dataset import (
+    DatasetError,
+    Manifest,
+    Problem,
+    Published,
+    as_file,
+    digest_of_file,
+    read_manifest,
+    rows_of,
+)
 from optimas_lsp.corpus.families import families_of
 from optimas_lsp.profile.model import Frozen
 
@@ -31,6 +40,9 @@ def validate(folder: Path) -> Checked:
     for file in manifest.files:
         if file.name.endswith(".parquet") and not parquet.available():
             notes.append(f"{file.name} was not read: pyarrow is not installed (pip install 'optimas-lsp[campaign]')")
+            continue
+        if Path(file.name).is_absolute() or ".." in Path(file.name).parts:
+            problems.append(Problem(file=file.name, what="it lies outside of the dataset's folder"))
             continue
         found = list(_file(folder, file.name, problems))
         rows[file.name] = found
@@ -56,9 +68,6 @@ def validate(folder: Path) -> Checked:
 
 def _file(folder: Path, name: str, problems: list[Problem]) -> Iterator[Published]:
     """The good rows of a file; the others become problems."""
-    if Path(name).is_absolute() or ".." in Path(name).parts:
-        problems.append(Problem(file=name, what="it lies outside of the dataset's folder"))
-        return
     try:
         for number, row in rows_of(folder / name):
             if isinstance(row, str):
@@ -72,8 +81,8 @@ def _file(folder: Path, name: str, problems: list[Problem]) -> Iterator[Publishe
 def _against_manifest(folder: Path, manifest: Manifest, name: str, rows: list[Published]) -> Iterator[Problem]:
     listed = next(file for file in manifest.files if file.name == name)
     try:
-        digest = digest_of((folder / name).read_bytes())
-    except OSError:
+        digest = digest_of_file(folder / name)
+    except DatasetError:
         return  # reading it said so
     if digest != listed.sha256:
         yield Problem(file=name, what="its digest is not the manifest's")
@@ -133,8 +142,8 @@ def _counts(manifest: Manifest, rows: list[Published]) -> Iterator[Problem]:
 
 def _card(folder: Path, manifest: Manifest, rows: list[Published]) -> Iterator[Problem]:
     try:
-        text = (folder / "README.md").read_text("utf-8")
-    except (OSError, UnicodeDecodeError):
+        text = as_file(folder / "README.md").read_text("utf-8")
+    except (OSError, UnicodeDecodeError, DatasetError):
         yield Problem(file="README.md", what="there is no data card")
         return
     if text != card(manifest, rows):
