@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import shutil
 import sqlite3
 import time
 from collections.abc import Callable, Generator
@@ -26,8 +27,17 @@ ELSEWHERE = "set OPTIMAS_DATA_DIR to another folder"
 WAIT_S = 20.0
 """How long one process waits for others."""
 
+LEAST_ROOM = 128 * 1024
+"""Bytes that SQLite needs beside the file: its shared memory and a first page of its log."""
+
 _FILES = ("-wal", "-shm", "")
 """In the order of setting aside: a log must never lie beside a file that it is not of."""
+
+TRIES = 4
+"""A file that is damaged is set aside once; others that had it open meanwhile find theirs gone."""
+
+_MOVED = {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN}
+"""How SQLite fails when its file was renamed, or its log is that of another file."""
 
 _BROKEN = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
@@ -110,7 +120,7 @@ class Database:
 
     def _mended(self, once: Callable[[], Result]) -> Result:
         """``once``, and if the file turns out to be damaged, again on a fresh one."""
-        for _ in range(2):
+        for _ in range(TRIES):
             try:
                 return once()
             except _DamagedError:
@@ -119,16 +129,28 @@ class Database:
 
     @contextmanager
     def _opened(self, *, write: bool) -> Generator[sqlite3.Connection]:
+        opened: tuple[int, int] | None = None
         try:
             if write:
                 self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
                 os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
+            opened = self._identity()
             with closing(self._connection(write=write)) as base:
                 yield base
         except sqlite3.Error as error:
+            if _code(error) in _MOVED and opened != self._identity():
+                raise _DamagedError("another process has set it aside") from None
             raise self._base_error(error) from None
         except OSError as error:
             raise self._file_error(error) from None
+
+    def _identity(self) -> tuple[int, int] | None:
+        """Which file lies there now; None: none, or it cannot be told."""
+        try:
+            stat = self.path.stat()
+        except OSError:
+            return None
+        return (stat.st_dev, stat.st_ino)
 
     def _connection(self, *, write: bool) -> sqlite3.Connection:
         """A connection; for reading the first way that works, the last needs no other file beside this one."""
@@ -146,6 +168,7 @@ class Database:
                 if isinstance(error, CorpusError) or _code(error) not in {
                     sqlite3.SQLITE_CANTOPEN,
                     sqlite3.SQLITE_READONLY,
+                    sqlite3.SQLITE_IOERR,  # a full disk has no room for the shared memory that WAL needs
                 }:
                     raise
                 failure = error
@@ -196,7 +219,7 @@ class Database:
         code = _code(error)
         if code in _BROKEN:
             return _DamagedError(str(error))
-        if code == sqlite3.SQLITE_FULL:
+        if code == sqlite3.SQLITE_FULL or (code == sqlite3.SQLITE_IOERR and self._no_room()):
             return self._full()
         if code in {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM}:
             return ReadOnlyError("nothing can be kept here: the folder cannot be written", where=self.path,
@@ -213,6 +236,12 @@ class Database:
                 f"nothing can be kept here: {error.strerror}", where=self.folder, remedy=f"mend it, or {ELSEWHERE}"
             )
         return CorpusError(f"cannot be used: {error.strerror}", where=self.folder, remedy=ELSEWHERE)
+
+    def _no_room(self) -> bool:
+        try:
+            return shutil.disk_usage(self.folder).free < LEAST_ROOM
+        except OSError:
+            return False
 
     def _full(self) -> FullError:
         return FullError(

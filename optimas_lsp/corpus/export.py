@@ -90,12 +90,9 @@ def _lines(rows: Sequence[Published]) -> bytes:
 
 def _write(contents: dict[str, bytes], folder: Path) -> None:
     try:
-        if (folder / "data").is_symlink():  # what it holds may be somebody else's
-            raise DatasetError("its folder data is a link", where=folder)
-        if folder.exists() and any(folder.iterdir()):
-            for file in read_manifest(folder).files:
-                if file.name not in contents and Path(file.name).parts[:1] == ("data",) and ".." not in file.name:
-                    (folder / file.name).unlink(missing_ok=True)
+        for name in _earlier(folder):
+            if name not in contents and Path(name).parts[:1] == ("data",) and ".." not in name:
+                (folder / name).unlink(missing_ok=True)
         for name, data in contents.items():
             place = folder / name
             place.parent.mkdir(parents=True, exist_ok=True)
@@ -106,6 +103,15 @@ def _write(contents: dict[str, bytes], folder: Path) -> None:
         ) from None
     except OSError as error:
         raise DatasetError(f"cannot be written: {error.strerror}", where=folder) from None
+
+
+def _earlier(folder: Path) -> list[str]:
+    """The files of the dataset that is in ``folder`` already; raises DatasetError where it holds something else."""
+    if not folder.exists() or not any(folder.iterdir()):
+        return []
+    if (folder / "data").is_symlink():  # what that holds may be somebody else's
+        raise DatasetError("its folder data is a link", where=folder)
+    return [file.name for file in read_manifest(folder).files]
 
 
 def merge(store: Store, place: Path) -> Imported:

@@ -155,13 +155,18 @@ class Corpus:
         try:
             return work()
         except CorpusError as error:
-            self.notes.append(error.note)
-            return error.note
+            return self._noted(error.note)
         except (OptimasError, OSError, ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
             said = error.sentence() if isinstance(error, OptimasError) else f"{type(error).__name__}: {error}"
             note = Note(code="corpus-unusable", text=f"corpus: {said}")
-            self.notes.append(note)
-            return note
+            return self._noted(note)
         finally:
-            self.notes += told
+            for each in told:
+                self._noted(each)
             told.clear()
+
+    def _noted(self, note: Note) -> Note:
+        """The note, gathered once."""
+        if note not in self.notes:
+            self.notes.append(note)
+        return note

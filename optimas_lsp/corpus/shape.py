@@ -20,6 +20,8 @@ from optimas_lsp.rewrite.guard.tokens import lex
 RUN = 5
 NEAR = 0.5
 HASHES = 128
+AT_ONCE = 4096
+"""Runs that are hashed at the same time."""
 
 _KEPT = frozenset(
     {"if", "else", "for", "while", "do", "switch", "case", "default", "break", "continue", "return", "goto"}
@@ -77,8 +79,11 @@ def sketch_of(code: str) -> bytes:
     if not found:
         return b""
     values = np.fromiter(found, dtype=np.uint64, count=len(found))
-    mixed = (values[:, None] * _SCALE[None, :] + _SHIFT[None, :]) >> np.uint64(32)
-    return mixed.min(axis=0).astype("<u4").tobytes()
+    least = np.full(HASHES, 2**32 - 1, dtype=np.uint64)
+    for at in range(0, len(values), AT_ONCE):
+        part = values[at : at + AT_ONCE, None]
+        least = np.minimum(least, ((part * _SCALE[None, :] + _SHIFT[None, :]) >> np.uint64(32)).min(axis=0))
+    return least.astype("<u4").tobytes()
 
 
 def likeness(one: bytes, others: list[bytes]) -> npt.NDArray[np.float64]:

@@ -14,7 +14,7 @@ MOST = 20
 
 
 class Count(Frozen):
-    """How often something occurs among attempts, or their steps, and how often proven."""
+    """How many attempts something occurs in, and how many of them were proven."""
 
     name: str
     attempts: int
@@ -42,7 +42,10 @@ _TABLES = {
     "transformations": (
         "SELECT transformation, count(*), sum(ending = 'proven') FROM steps WHERE rule = '' GROUP BY 1"
     ),
-    "rules": ("SELECT rule, count(*), sum(ending = 'proven') FROM steps WHERE rule <> '' GROUP BY 1"),
+    "rules": (
+        "SELECT rule, count(DISTINCT attempt), count(DISTINCT CASE WHEN ending = 'proven' THEN attempt END)"
+        " FROM steps WHERE rule <> '' GROUP BY 1"
+    ),
     "authors": (
         "SELECT CASE WHEN model IN ('', backend) THEN backend ELSE backend || ' (' || model || ')' END, count(*),"
         " sum(ending = 'proven') FROM attempts GROUP BY 1"

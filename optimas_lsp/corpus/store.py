@@ -19,13 +19,15 @@ from optimas_lsp.corpus.model import Entry, NoKind, canonical, slug
 from optimas_lsp.corpus.scrub import Scrubber, leaks
 from optimas_lsp.corpus.shape import sketch_of
 from optimas_lsp.profile.limits import MB
-from optimas_lsp.profile.model import Frozen
+from optimas_lsp.profile.model import Frozen, Note
 
 LIMIT_MB = 512
 LARGEST_ATTEMPT = 2 * 1024 * 1024
 """Bytes of JSON; a larger attempt is refused."""
 
 SHORTEST_ID = 6
+DAMAGED_ROW = "corpus-row"
+"""Code of the note about an attempt that cannot be read."""
 LOW_WATER = 0.9
 """Pruning stops at this share of the limit."""
 
@@ -133,7 +135,11 @@ class Store:
             raise UnknownAttemptError(
                 f"'{chosen[:80]}' is no id of an attempt", remedy="optimas corpus search lists attempts with their ids"
             )
-        found = self.rows("a.key >= ? AND a.key < ?", (wanted, wanted + "g"), limit=2)
+        condition, bounds = "a.key >= ? AND a.key < ?", (wanted, wanted + "g")
+        found = self.rows(condition, bounds, limit=2)
+        damaged = [note for note in self.database.notes if note.code == DAMAGED_ROW]
+        if not found and damaged:
+            raise UnknownAttemptError(damaged[-1].text.removeprefix("corpus: "), remedy="import or make it again")
         if len(found) != 1:
             many = "several attempts have ids that start" if found else "there is no attempt whose id starts"
             raise UnknownAttemptError(
@@ -144,13 +150,23 @@ class Store:
         return found[0]
 
     def rows(self, where: str = "1", values: Sequence[Any] = (), *, order: str = "a.key", limit: int = -1) -> list[Row]:
-        """Attempts that a condition on ``attempts a`` holds for."""
+        """Attempts that a condition on ``attempts a`` holds for; one that cannot be read is a note, and left out."""
         text = f"{_SELECT} WHERE {where} ORDER BY {order} LIMIT {int(limit)}"
 
         def work(base: sqlite3.Connection) -> list[Row]:
-            return [_row(base, each) for each in base.execute(text, tuple(values)).fetchall()]
+            return [row for each in base.execute(text, tuple(values)).fetchall() if (row := self._row(base, each))]
 
         return self.database.read(work) or []
+
+    def _row(self, base: sqlite3.Connection, values: tuple[str, str, str, str, str]) -> Row | None:
+        try:
+            return _row(base, values)
+        except (ValueError, TypeError, RecursionError):
+            said = f"attempt {str(values[0])[:12]} in {self.database.path} is damaged, or of a newer optimas-lsp"
+            note = Note(code=DAMAGED_ROW, text=f"corpus: {said}; it is left out")
+            if note not in self.database.notes:
+                self.database.notes.append(note)
+            return None
 
     def rows_of(self, keys: Sequence[str]) -> list[Row]:
         """The attempts with these keys, in their order; what is gone is left out."""
@@ -161,9 +177,13 @@ class Store:
     def each_row(self, batch: int = 200) -> Iterator[Row]:
         """Every attempt by key, a batch at a time; what is added meanwhile may be left out."""
         last = ""
-        while found := self.rows("a.key > ?", (last,), limit=batch):
-            yield from found
-            last = found[-1].entry.key
+        while keys := self._keys_after(last, batch):
+            yield from self.rows_of(keys)
+            last = keys[-1]
+
+    def _keys_after(self, last: str, count: int) -> list[str]:
+        text = "SELECT key FROM attempts WHERE key > ? ORDER BY key LIMIT ?"
+        return [key for (key,) in self.query(lambda base: base.execute(text, (last, count)).fetchall())]
 
     def query(self, work: Callable[[sqlite3.Connection], list[Any]]) -> list[Any]:
         """Rows of a reading query; nothing where there is no corpus."""

@@ -11,6 +11,7 @@ from typer.testing import CliRunner, Result
 
 from optimas_lsp.cli.app import app
 from optimas_lsp.corpus import Corpus
+from optimas_lsp.corpus.store import cited
 
 DATASET = Path(__file__).resolve().parents[2] / "samples" / "corpus"
 
@@ -41,6 +42,10 @@ def test_importing_again_adds_nothing_and_stats_count_what_is_there() -> None:
     assert {each["name"]: each["attempts"] for each in found["endings"]} == {"proven": 10, "refuted": 6}
     assert found["devices"] == [{"name": "NVIDIA H200", "attempts": 16, "proven": 10}]
     assert "restrict-pointers" in optimas("stats").output
+    rows = [row.entry for row in Corpus.of_user().store.each_row()]
+    for rule in found["rules"]:  # attempts, however many changes of one answer the rule
+        of = [row for row in rows if any(rule["name"] == name for _, name in cited(row))]
+        assert (rule["attempts"], rule["proven"]) == (len(of), sum(row.ending == "proven" for row in of))
 
 
 @pytest.mark.usefixtures("filled")

@@ -269,6 +269,83 @@ def test_a_manifest_that_points_outside_is_not_followed(dataset: Path) -> None:
     assert any("outside" in each.what for each in validate(dataset).problems)
 
 
+@pytest.mark.parametrize("name", ["data/train.jsonl", "dataset.json", "README.md"])
+@pytest.mark.parametrize("kind", ["device", "pipe"])
+def test_a_device_or_a_pipe_in_a_dataset_is_not_read(dataset: Path, corpus: Corpus, name: str, kind: str) -> None:
+    place = dataset / name
+    place.unlink()
+    if kind == "device":
+        place.symlink_to("/dev/zero")
+    else:
+        os.mkfifo(place)
+    if name == "dataset.json":
+        with pytest.raises(DatasetError, match="is no file"):
+            validate(dataset)
+    else:
+        assert any(each.file == name for each in validate(dataset).problems)
+    if name != "README.md":
+        with pytest.raises(DatasetError, match="is no file"):
+            merge(corpus.store, dataset)
+    assert corpus.store.rows() == []
+
+
+def test_a_manifest_that_names_a_device_is_not_followed(dataset: Path) -> None:
+    manifest = json.loads((dataset / "dataset.json").read_text("utf-8"))
+    manifest["files"][0]["name"] = "/dev/zero"
+    (dataset / "dataset.json").write_text(json.dumps(manifest))
+    assert any("outside" in each.what for each in validate(dataset).problems)
+
+
+def test_a_small_parquet_file_that_unpacks_to_very_much_is_refused(
+    dataset: Path, corpus: Corpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    monkeypatch.setattr("optimas_lsp.corpus.dataset.MOST_UNPACKED", 1 << 20)
+    file = sorted((dataset / "data").glob("*.parquet"))[0]
+    table = pq.read_table(file)
+    row = {**table.slice(0, 1).to_pylist()[0], "code": "x y " * 50_000}
+    packed = pa.Table.from_pylist([row] * 100, schema=table.schema)  # one text, a hundred times
+    pq.write_table(packed, file, dictionary_pagesize_limit=1 << 30)
+    assert file.stat().st_size < 100_000
+    with pytest.raises(DatasetError, match="200 times its size"):
+        merge(corpus.store, file)
+    assert any("200 times its size" in each.what for each in validate(dataset).problems)
+
+
+def test_a_row_of_a_parquet_file_is_no_longer_than_one_of_json_lines(dataset: Path, corpus: Corpus) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    file = sorted((dataset / "data").glob("*.parquet"))[0]
+    table = pq.read_table(file)
+    row = {**table.slice(0, 1).to_pylist()[0], "code": "x" * (5 << 20)}
+    pq.write_table(pa.Table.from_pylist([row], schema=table.schema), file)
+    with pytest.raises(DatasetError, match=f"{file.name}:1: it is longer than"):
+        merge(corpus.store, file)
+
+
+def test_no_path_of_a_title_is_published_or_kept(dataset: Path, tmp_path: Path, corpus: Corpus) -> None:
+    with pytest.raises(DatasetError, match="title holds a path or a key"):
+        export(rows_for([Row(entry=attempt(1))]), tmp_path / "other", title="of /home/bob/ours", forms=("jsonl",))
+    manifest = json.loads((dataset / "dataset.json").read_text("utf-8"))
+    manifest["title"] = "of /home/bob/ours"
+    (dataset / "dataset.json").write_text(json.dumps(manifest))
+    merge(corpus.store, dataset)
+    assert {row.source for row in corpus.store.each_row()} == {"of .../ours"}
+
+
+def test_an_export_does_not_follow_a_link_out_of_its_folder(dataset: Path, tmp_path: Path) -> None:
+    others = tmp_path / "others"
+    (dataset / "data").rename(others)
+    (dataset / "data").symlink_to(others)
+    before = {each.name: each.read_bytes() for each in others.iterdir()}
+    with pytest.raises(DatasetError, match="something else"):
+        made(dataset, attempt(1))
+    assert {each.name: each.read_bytes() for each in others.iterdir()} == before
+
+
 def test_an_export_comes_back_whole_with_what_people_said_no_to(tmp_path: Path, corpus: Corpus) -> None:
     entries = [attempt(1, "proven", scores={"a": [1, 2.5, None]}), attempt(2, "refused"), attempt(3, "unusable")]
     corpus.store.add(entries)

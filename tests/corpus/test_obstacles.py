@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sqlite3
@@ -15,6 +16,8 @@ import pytest
 from entries import attempt
 
 from optimas_lsp.corpus import Corpus, Query
+from optimas_lsp.corpus.failures import UnknownAttemptError
+from optimas_lsp.corpus.schema import APPLICATION
 from optimas_lsp.rewrite.outcome import Proof, Rewriting
 
 HERE = Path(__file__).parent
@@ -164,6 +167,13 @@ def test_a_really_full_disk_is_a_note(tmp_path: Path) -> None:
         assert notes[-1] is not None
         assert {note.code for note in notes if note is not None} == {"corpus-full"}
         assert len(corpus.store.rows()) == kept
+        with (tmp_path / "fill").open("wb", buffering=0) as rest, contextlib.suppress(OSError):
+            while rest.write(bytes(512)):
+                pass
+        assert len(corpus.store.rows()) == kept  # to the last byte: still read, and said plainly
+        note = corpus.keep_entries(lambda: [attempt(99)])
+        assert note is not None
+        assert note.code == "corpus-full"
     finally:
         subprocess.run(["umount", str(tmp_path)], check=True)
 
@@ -189,3 +199,28 @@ def test_a_rewriting_that_no_entry_fits_is_a_note_and_not_an_error(corpus: Corpu
         assert note is not None
         assert note.code == code
     assert corpus.store.rows() == []
+
+
+def test_an_attempt_that_is_damaged_is_left_out_and_named(corpus: Corpus, tmp_path: Path) -> None:
+    entries = [attempt(at, "proven", transformation=f"way-{at}", code=f"void k() {{ x{at}(); }}") for at in range(5)]
+    corpus.store.add(entries)
+    broken = sorted(each.key for each in entries)[0]
+    with closing(sqlite3.connect(corpus.store.database.path)) as base, base:
+        base.execute("UPDATE attempts SET body = substr(body, 1, 200) || char(1) WHERE key = ?", (broken,))
+    assert len(list(corpus.store.each_row(batch=1))) == 4
+    assert len(corpus.past_cases(Query.of_entry(entries[0]), most=10)) == 4
+    (note,) = {note.text for note in corpus.notes if note.code == "corpus-row"}
+    assert broken[:12] in note
+    with pytest.raises(UnknownAttemptError, match=f"attempt {broken[:12]} .* is damaged"):
+        corpus.store.find(broken)
+
+
+def test_the_same_hindrance_is_told_once(corpus: Corpus) -> None:
+    corpus.store.folder.mkdir(parents=True)
+    with closing(sqlite3.connect(corpus.store.database.path)) as base, base:
+        base.execute("PRAGMA user_version = 99")
+        base.execute(f"PRAGMA application_id = {APPLICATION}")
+    assert corpus.past_cases(Query(rules={})) == ()
+    assert corpus.experience().records == ()
+    assert corpus.keep_entries(lambda: [attempt(1)]) is not None
+    assert [note.code for note in corpus.notes] == ["corpus-newer"]
