@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from optimas_lsp.errors import OptimasError
 from optimas_lsp.server import known, own_process, rule_pages
 from optimas_lsp.server.features import commands
 from optimas_lsp.server.features.explanation import explanation
@@ -15,9 +17,14 @@ from optimas_lsp.server.orders import rewrite_order
 from optimas_lsp.server.profile_orders import plan, profile_order
 
 if TYPE_CHECKING:
+    from optimas_lsp.insight.evidence import Evidence
+    from optimas_lsp.server.orders import Target
     from optimas_lsp.server.session import Session
     from optimas_lsp.server.views import Finding, OpenReport
     from optimas_lsp.server.workspace import Workspace
+
+MOST_RULES = 4
+"""Rules of a kernel's evidence about which past attempts are asked, the heaviest first."""
 
 
 class ReadingCommands:
@@ -43,8 +50,22 @@ class ReadingCommands:
         if self._workspace.looking_ahead is not None:
             await self._workspace.looking_ahead.look(uri or "")
         possible = self._session.snapshot.possible.get(uri or "")
-        more = await self._session.background.run(explanation, about.kernel, finding, possible)
+        past = await self._past(about, finding)
+        more = await self._session.background.run(explanation, about.kernel, finding, possible, past)
         return await self._show(f"{text}\n\n{more}".rstrip() + "\n")
+
+    async def _past(self, about: Target, finding: Evidence | None) -> tuple[str, ...]:
+        """What past attempts say about the finding's rule, or about the kernel's heaviest; nothing if that fails."""
+        settings = await self._workspace.settings_of(about.path.parent, about.folder)
+        if not settings.corpus.enable:
+            return ()
+        ordered = [finding] if finding is not None else sorted(about.kernel.evidence, key=lambda each: -each.share)
+        rules = list(dict.fromkeys(each.rule for each in ordered))[:MOST_RULES]
+        try:
+            done = await own_process.run(["-P", "-m", "optimas_lsp.server.past"], "\n".join(rules).encode())
+        except OptimasError:  # it took too long; the rest is explained without
+            return ()
+        return tuple(json.loads(done.output)) if done.status == 0 else ()
 
     async def show_prompt(self, arguments: list[Any]) -> str:
         """What a model would be asked: a file's URI, a mangled name, the id of a finding or none."""

@@ -14,11 +14,15 @@ import pytest_asyncio
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
+from optimas_lsp.corpus import Corpus
+from optimas_lsp.corpus.export import merge
+
 if TYPE_CHECKING:
     from tests.server.conftest import EditorClient
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
+SAMPLES = Path(__file__).resolve().parents[2] / "samples"
 VSCODE, NEOVIM = "vscode_1.100.3_languageclient_11", "neovim_0.11.4"
 KERNEL = "_Z15adjacent_kernelPKiPixx"
 
@@ -159,6 +163,26 @@ async def test_a_finding_is_explained_with_what_can_and_cannot_be_tried(editor: 
     assert "## What can be tried on adjacent_kernel without a model" in text
     assert "### What does not apply, and why" in text
     assert "# adjacent_kernel" in await editor.command("explain", uri, KERNEL)
+
+
+async def test_a_finding_is_explained_with_what_was_tried_before(editor: EditorClient, uri: str) -> None:
+    assert "What was tried before" not in await editor.command("explain", uri, "PC-1")
+    corpus = Corpus.of_user()  # the server's
+    file = corpus.store.database.path
+    assert not file.exists()
+    try:
+        merge(corpus.store, SAMPLES / "corpus")
+        for what in ("PC-1", KERNEL):
+            text = await editor.command("explain", uri, what)
+            assert "## What was tried before" in text
+            assert "- batched-loads was tried on long_scoreboard before and proven 4 of 4 times" in text.replace(
+                "\\", ""
+            )
+        file.write_bytes(b"damaged " * 5000)
+        assert "was damaged; it is kept as" in (await editor.command("explain", uri, "PC-1")).replace("\\", "")
+    finally:
+        for each in file.parent.glob("corpus*"):
+            each.unlink()
 
 
 async def test_the_prompt_is_shown_and_nothing_is_sent(editor: EditorClient, uri: str) -> None:

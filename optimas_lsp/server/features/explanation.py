@@ -15,15 +15,25 @@ if TYPE_CHECKING:
 MARKDOWN = Markup(markdown=True)
 
 
-def explanation(kernel: KernelAnalysis, finding: Evidence | None, possible: Possible | None) -> str:
-    """The page of the finding's rule, then each transformation with its reason; ``possible`` None: not looked for."""
-    return paragraphs(_parts(kernel, finding, possible))
+def explanation(
+    kernel: KernelAnalysis, finding: Evidence | None, possible: Possible | None, past: Sequence[str] = ()
+) -> str:
+    """The page of the finding's rule, what past attempts say of it, then each transformation with its reason.
+
+    ``possible`` None: not looked for. ``past`` are sentences from the corpus.
+    """
+    return paragraphs(_parts(kernel, finding, possible, past))
 
 
-def _parts(kernel: KernelAnalysis, finding: Evidence | None, possible: Possible | None) -> Iterator[str]:
+def _parts(
+    kernel: KernelAnalysis, finding: Evidence | None, possible: Possible | None, past: Sequence[str]
+) -> Iterator[str]:
     if finding is not None and finding.rule in knowledge.rules():
         page = knowledge.page(knowledge.rules()[finding.rule], links=False)
         yield page.replace("\n## ", "\n### ").replace("# ", "## ", 1).rstrip()
+    if past:
+        yield "## What was tried before"
+        yield "\n".join(f"- {MARKDOWN.escape(each)}" for each in past)
     yield f"## What can be tried on {MARKDOWN.escape(kernel.base_name)} without a model"
     if possible is None:
         yield "Which transformations of the catalogue apply is known once the file is saved."
