@@ -42,9 +42,7 @@ Write = Callable[..., Path]
 
 
 @pytest.fixture(autouse=True)
-def own_folders(
-    tmp_path_factory: pytest.TempPathFactory, profile_cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def own_folders(tmp_path_factory: pytest.TempPathFactory, profile_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The state, data and cache folders of this test."""
     own = tmp_path_factory.mktemp("user")
     monkeypatch.setenv("OPTIMAS_STATE_DIR", str(own / "state"))

@@ -1,0 +1,33 @@
+"""What docs/study.md says is what its dataset says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from optimas_lsp.campaign.dataset import read
+from optimas_lsp.campaign.design import read as read_campaign
+from optimas_lsp.campaign.outcomes import improved
+from optimas_lsp.campaign.plan import Plan
+from optimas_lsp.campaign.tables import tables
+from optimas_lsp.report.campaign_tables import as_markdown
+
+ROOT = Path(__file__).resolve().parents[2]
+DATASET = ROOT / "samples" / "study.csv"
+
+
+def test_every_table_of_the_study_comes_from_its_dataset() -> None:
+    page = (ROOT / "docs" / "study.md").read_text("utf-8")
+    assert page.endswith("## Tables\n\n" + as_markdown(tables(read(DATASET))))
+
+
+def test_the_study_is_of_the_campaign_that_ships_and_labels_what_was_recorded() -> None:
+    rows = read(DATASET)
+    axes = {each.axes.words() for each in Plan.of(read_campaign(ROOT / "samples" / "campaign.toml")).experiments}
+    assert {
+        " · ".join(x for x in (r.program, r.kernel, r.backend, r.evidence, r.input, r.device) if x) for r in rows
+    } <= axes
+    assert all(row.recorded.startswith("recorded on NVIDIA H200, 2026-12-01") for row in rows if improved(row))
+    assert all(row.timed_input == row.input == "default" for row in rows if improved(row))
+    text = DATASET.read_text("utf-8")
+    assert len(text) < 1_000_000
+    assert not any(place in text for place in ("/work/", "/tmp/", "/home/", "/root/"))
