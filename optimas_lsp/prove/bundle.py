@@ -10,7 +10,7 @@ import re
 import shutil
 import subprocess
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -169,6 +169,12 @@ def bundle_hash(job: Path, specification: Mapping[str, Any]) -> str:
     return state.hexdigest()
 
 
+def _with_aliases(folder: Path, taken: Collection[str], patch: Mapping[str, bytes]) -> dict[str, bytes]:
+    """The patch for every name that a changed file has by links: in the copy these are files of their own."""
+    changed = {(folder / name).resolve(): data for name, data in patch.items()}
+    return {name: changed[real] for name in sorted(taken) if (real := (folder / name).resolve()) in changed}
+
+
 def pack(
     folder: Path,
     target: Target,
@@ -191,9 +197,11 @@ def pack(
     taken = set(snapshot(folder, destination / "tree", target.exclude))
     if not taken:
         raise BundleError("there is no file to build a program from", where=folder, remedy="check the folder")
-    for name, data in patch.items():
-        if name not in taken:
-            raise BundleError("the candidate changes a file that is not part of the program", where=folder / name)
+    missing = next((name for name in patch if name not in taken), None)
+    if missing is not None:
+        raise BundleError("the candidate changes a file that is not part of the program", where=folder / missing)
+    changed = _with_aliases(folder, taken, patch)
+    for name, data in changed.items():
         place = destination / "patch" / name
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_bytes(data)
@@ -207,7 +215,7 @@ def pack(
     specification: dict[str, Any] = {
         "schema": SCHEMA,
         "target": {**target.model_dump(mode="json", exclude={"kernels"}), **chosen},
-        "files": sorted(patch),
+        "files": sorted(changed),
         "kernels": list(kernels),
         "static": dict(static),
         "ceiling_speedup": ceiling_speedup,

@@ -172,3 +172,15 @@ def test_a_job_says_what_code_and_which_links_it_is_without(tmp_path: Path) -> N
         "code that target.exclude leaves out of both versions: tuned.h",
         "links that lead out of the program's folder and are left out: data",
     ]
+
+
+def test_a_change_reaches_a_file_by_each_of_its_names(tmp_path: Path) -> None:
+    """The build may use another name than the one that was edited; both versions would then be the same."""
+    folder = _program(tmp_path / "p", git=True)
+    (folder / "src").mkdir()
+    (folder / "src" / "k.cu").write_text("int k;\n")
+    (folder / "s2").symlink_to("src")
+    (folder / "k.cu").symlink_to("src/k.cu")
+    _pack(folder, tmp_path / "job", {"s2/k.cu": b"int z;\n"})
+    assert json.loads((tmp_path / "job" / "job.json").read_text())["files"] == ["k.cu", "s2/k.cu", "src/k.cu"]
+    assert (tmp_path / "job" / "patch" / "src" / "k.cu").read_bytes() == b"int z;\n"
