@@ -47,6 +47,30 @@ def test_time_is_limited(tmp_path: Path) -> None:
     assert done["left"] == []
 
 
+PLAIN = """
+import sys
+from pathlib import Path
+from optimas_lsp.prove.runner import process
+folder = Path(sys.argv[1])
+detach = "(setsid sh -c 'echo $$ > pid; exec sleep 300' &); while [ ! -s pid ]; do :; done"
+process.run(["sh", "-c", detach], folder, process.clean_environment(folder), process.Limits(20), folder / "logs", "it")
+print(Path("/proc", (folder / "pid").read_text().strip()).exists())
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux lets a process adopt orphans")
+def test_what_a_command_detaches_ends_with_it_in_any_process(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", PLAIN, str(tmp_path)],
+        capture_output=True,
+        check=True,
+        text=True,
+        timeout=60,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+    )
+    assert done.stdout.strip() == "False"
+
+
 def test_memory_of_the_whole_tree_is_limited(tmp_path: Path) -> None:
     hog = "import time; kept = bytearray(300 << 20); time.sleep(60)"
     done = _run(tmp_path, ["sh", "-c", f'{sys.executable} -c "{hog}" & wait'], memory_mb=150)

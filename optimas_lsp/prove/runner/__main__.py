@@ -82,6 +82,7 @@ def main(arguments: list[str]) -> int:
     key = take_key()
     process.take_parent()
     process.adopt_orphans()
+    process.close_memory()
     try:
         for number in _SIGNALS:
             signal.signal(number, _stop)

@@ -11,12 +11,13 @@ import signal
 import subprocess
 import time
 from pathlib import Path
-from typing import Callable, Dict, List, Sequence
+from typing import Callable, Dict, Generator, List, Sequence
 
 KEPT_VARIABLES = ("PATH", "LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH", "CUDA_VISIBLE_DEVICES")
 KEPT_PREFIXES = ("NVIDIA_",)
 _SECRET_WORDS = ("KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL")
 _PR_SET_CHILD_SUBREAPER = 36
+_PR_GET_CHILD_SUBREAPER = 37
 _PR_SET_DUMPABLE = 4
 _PR_SET_PDEATHSIG = 1
 _POLL_S = 0.02
@@ -133,12 +134,29 @@ def network_prefix() -> list[str]:
 
 
 def adopt_orphans() -> None:
-    """Become the parent of daemonised grandchildren, so that they can be found and ended (Linux).
-
-    Our own memory and first environment are closed to other processes of this user: they hold the seal's key.
-    """
+    """Become the parent of daemonised grandchildren, so that they can be found and ended (Linux)."""
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+@contextlib.contextmanager
+def _adopting() -> Generator[None, None, None]:
+    """Adopt orphans for a while, also in a process that otherwise does not (a command line, which starts ssh, too)."""
+    already = ctypes.c_int(0)
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(_PR_GET_CHILD_SUBREAPER, ctypes.byref(already), 0, 0, 0)
+    adopt_orphans()
+    try:
+        yield
+    finally:
+        if not already.value:
+            with contextlib.suppress(OSError, AttributeError):
+                ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
+
+
+def close_memory() -> None:
+    """Close our own memory and first environment to other processes of this user: they hold the seal's key."""
+    with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
@@ -236,7 +254,7 @@ def run(
     prefix = [] if limits.network else network_prefix()
     page = os.sysconf("SC_PAGE_SIZE")
     stopped, began = "", time.monotonic()
-    with out.open("wb") as stdout, err.open("wb") as stderr:
+    with out.open("wb") as stdout, err.open("wb") as stderr, _adopting():
         try:
             child = subprocess.Popen(
                 [*prefix, *command],
