@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from optimas_lsp.cli import output as output_file
+from optimas_lsp.cli import stopping
 from optimas_lsp.cli.options import (
     Accept,
     EvidenceList,
@@ -181,7 +181,7 @@ def optimize(
     else:
         require(Consents.of_user(), course.program.folder, course.actions, asker(accept=accept))
         with _progress() as notify:
-            outcome = asyncio.run(course.run(notify))
+            outcome = stopping.run(course.run(notify))
         for note in course.corpus.notes:
             say(note.text)
         if outcome.status == "manual-review":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 from contextlib import contextmanager
 from pathlib import Path
@@ -33,6 +32,7 @@ from optimas_lsp.cli.options import (
     TextOrJson,
     proof_settings,
 )
+from optimas_lsp.cli.stopping import stopped_like_ctrl_c
 from optimas_lsp.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -206,13 +206,9 @@ def _folder(job: Path | None) -> Generator[Path]:
 
 
 def _run(place: Executor, job: Path) -> Outcome:
-    """Submit, show progress on a terminal, collect; an interruption or SIGTERM cancels the job first."""
+    """Submit, show progress on a terminal, collect; an interruption, SIGTERM or SIGHUP cancels the job first."""
 
-    def interrupt(_signal: int, _frame: object) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
+    with stopped_like_ctrl_c():
         running = place.submit(job)
         try:
             for event in running.events():
@@ -223,5 +219,3 @@ def _run(place: Executor, job: Path) -> Outcome:
         except KeyboardInterrupt:
             running.cancel()
             raise
-    finally:
-        signal.signal(signal.SIGTERM, before)
