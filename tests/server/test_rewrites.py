@@ -226,7 +226,7 @@ async def test_cancelling_at_any_stage_leaves_no_process(
         smi = compiler.script.with_name("nvidia-smi")
         smi.write_text('#!/bin/sh\necho "NVIDIA none, 1.0, GPU-0"\n')
         smi.chmod(0o755)
-        compiler.hold("optimas-proof-")
+        compiler.hold("proof-")
     elif stage == "compile":
         compiler.hold()
     folder = place("adjacent")
