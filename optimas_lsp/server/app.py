@@ -221,6 +221,7 @@ def _job_commands(server: HardenedServer, core: _Core) -> None:
     command(names.OUTCOME, lambda jobs: jobs.outcome)
     command(names.OPEN_OUTCOME, lambda jobs: jobs.open_outcome)
     command(names.APPLY_OUTCOME, lambda jobs: jobs.apply)
+    command(names.REFUSE_OUTCOME, lambda jobs: jobs.refuse)
     command(names.FORGET_JOB, lambda jobs: jobs.forget)
 
     def reading(name: str, choose: Callable[[ReadingCommands], Callable[[list[Any]], Awaitable[Any]]]) -> None:

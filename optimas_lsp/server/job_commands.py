@@ -31,6 +31,9 @@ logger = logging.getLogger(__name__)
 
 SCHEMA = "optimas.outcome/1"
 
+REFUSALS = ("rejected", "reverted")
+"""Not wanted; applied and taken back."""
+
 
 class JobCommands:
     """The commands of one session that concern jobs. Each takes the list of arguments the client sent."""
@@ -134,6 +137,22 @@ class JobCommands:
         applied = await self._applier.apply(identifier or "")
         self._session.editor.tell(applied.sentence, "info" if applied.applied else "warning")
         return {"applied": applied.applied, "sentence": applied.sentence}
+
+    async def refuse(self, arguments: list[Any]) -> dict[str, Any]:
+        """Keep that a rewrite was not wanted, or was taken back: a job's id, why, and ``rejected`` or ``reverted``."""
+        identifier, reason, kind = words(arguments, "a job's id, and why its rewrite is not wanted", least=2, most=3)
+        if kind not in (None, *REFUSALS):
+            raise JobError(f"a refusal is one of {', '.join(REFUSALS)}", remedy="give one of them, or none")
+        rewrites = await self.rewrites()
+        job = rewrites.get(identifier or "")
+        outcome = rewrites.store.outcome_path(job)
+        if job.kind != "rewrite" or job.state != "done":
+            raise JobError(f"{job.title} has no rewrite that could be refused", remedy="optimas.jobs lists the jobs")
+        command = ["-P", "-m", "optimas_lsp.server.refusal", str(outcome), kind or REFUSALS[0]]
+        done = await own_process.run(command, (reason or "").encode("utf-8", "replace"))
+        if done.status != 0:
+            raise JobError(f"this cannot be kept: {done.complaint}", remedy="optimas corpus reject does the same")
+        return {"refused": True, "sentence": f"{job.title}: refused, later rewrites will know"}
 
     # -- outcomes -----------------------------------------------------------------------------------------------------
 

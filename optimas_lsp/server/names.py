@@ -28,6 +28,7 @@ CANCEL_JOB = "optimas.cancelJob"
 OUTCOME = "optimas.outcome"
 OPEN_OUTCOME = "optimas.openOutcome"
 APPLY_OUTCOME = "optimas.applyOutcome"
+REFUSE_OUTCOME = "optimas.refuseOutcome"
 FORGET_JOB = "optimas.forgetJob"
 
 HOTSPOTS_CHANGED = "optimas/hotspotsChanged"

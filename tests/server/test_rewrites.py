@@ -16,6 +16,8 @@ import pytest
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
+from optimas_lsp.corpus import Corpus
+
 if TYPE_CHECKING:
     from tests.server.conftest import Connect, EditorClient
 
@@ -146,6 +148,28 @@ async def test_a_rewrite_goes_through_its_stages_to_a_recorded_proof(
     assert "+    #pragma unroll" in outcome["diff"]
     assert "#pragma unroll" in outcome["edited"]
     assert not compiler.left()
+
+
+@pytest.mark.usefixtures("compiler")
+async def test_a_refused_rewrite_is_kept_with_its_reason_and_ranks_lower_next_time(
+    connect: Connect, place: Callable[[str], Path], recorded: dict[str, Any]
+) -> None:
+    editor, uri = await started(connect, place("adjacent"), recorded)
+    editor.choice = YES
+    job = await editor.job((await editor.command("optimizeKernel", uri, None))["id"])
+    corpus = Corpus.of_user()  # the server's
+    (row,) = [each for each in corpus.store.each_row() if each.entry.ending == "proven"]
+    name = row.entry.transformations[0]
+    before = corpus.experience(row.entry.rules).factor(name, row.entry.rules)
+    assert (await editor.command("refuseOutcome", job["id"], "nobody can read it", "reverted"))["refused"]
+    (no,) = corpus.store.find(row.entry.key).noes
+    assert (no.kind, no.reason) == ("reverted", "nobody can read it")
+    assert corpus.experience(row.entry.rules).factor(name, row.entry.rules) < before
+    with pytest.raises(JsonRpcException, match="one of rejected, reverted"):
+        await editor.command("refuseOutcome", job["id"], "", "hated")
+    corpus.store.database.path.unlink()
+    with pytest.raises(JsonRpcException, match="cannot be kept"):
+        await editor.command("refuseOutcome", job["id"], "why")
 
 
 async def test_a_finding_in_a_header_is_rewritten_there(connect: Connect, place: Callable[[str], Path]) -> None:
