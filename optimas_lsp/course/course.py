@@ -194,7 +194,7 @@ class Course:
         """One round by ``rules``; ``known`` are fields of its outcome. It is kept in the corpus."""
         started = datetime.now(UTC).replace(microsecond=0).isoformat()
         prover = self.told(notify)
-        prove = _unproven(self.unproven) if self.unproven else None if prover is None else prover.prove
+        prove = _unproven(self.unproven) if self.unproven else None if prover is None else _in_turn(prover)
         rewriting = await optimize.optimize(
             self.task,
             self.backend,
@@ -247,6 +247,18 @@ def _unproven(sentence: str) -> Prove:
 
     async def prove(_candidate: Candidate, _verdict: Verdict) -> Proof:
         return Proof(state="not-proven", sentence=sentence)
+
+    return prove
+
+
+def _in_turn(prover: Prover) -> Prove:
+    """Whole proofs of one search, each counted."""
+    made = 0
+
+    async def prove(candidate: Candidate, verdict: Verdict) -> Proof:
+        nonlocal made
+        made += 1
+        return await prover.of_number(made).prove(candidate, verdict)
 
     return prove
 

@@ -89,6 +89,19 @@ class Prover:
             )
         return replace(self, target=self.target.model_copy(update={"time_input": name}))
 
+    def of_number(self, number: int) -> Prover:
+        """The prover for whole proof ``number`` of one search, from 1: later ones need a higher confidence.
+
+        With proofs of equal candidates until one passes, some candidate would pass by chance. The k-th may err with
+        1 / (k (k - 1)) of what the first may; over all k that sums up to as much again. Recorded ones measure nothing.
+        """
+        if number < 2 or not self.compares:
+            return self
+        proving = self.settings.prove
+        level = 1 - (1 - proving.confidence) / (number * (number - 1))
+        prove = proving.model_copy(update={"confidence": level})
+        return replace(self, settings=self.settings.model_copy(update={"prove": prove}))
+
     @property
     def action(self) -> Run | None:
         """What is to be accepted before a proof."""

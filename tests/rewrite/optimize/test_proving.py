@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -15,6 +16,7 @@ from optimas_lsp.course import Course, Request
 from optimas_lsp.profile.model import Profile
 from optimas_lsp.prove.building import ScratchBuilder
 from optimas_lsp.prove.executors.local import Local
+from optimas_lsp.prove.executors.recorded import Recorded
 from optimas_lsp.prove.executors.ssh import Ssh
 from optimas_lsp.prove.proving import Prover
 from optimas_lsp.prove.target import parse_target
@@ -117,3 +119,13 @@ def test_a_rewrite_of_a_kernel_without_a_program_says_what_a_proof_needs(
     assert course.prover is None
     assert "no file beside accuracy.cu defines main; write or name a program that runs the kernel" in course.unproven
     assert not any(action.kind == "run" and "proof" in action.why for action in course.actions)
+
+
+def test_later_whole_proofs_of_one_search_need_a_higher_confidence(tmp_path: Path, profile: Profile) -> None:
+    """Equal candidates, proven until one passes by chance, pass twice as often as one alone, however many there are."""
+    prover, _ = prepared(tmp_path, profile, "true")
+    allowed = [1 - prover.of_number(number).settings.prove.confidence for number in range(1, 200)]
+    assert allowed[0] == pytest.approx(0.05)
+    assert allowed[1] == pytest.approx(0.025)
+    assert 0.09 < sum(allowed) < 0.1
+    assert replace(prover, executor=Recorded(tmp_path)).of_number(9).settings.prove.confidence == 0.95
