@@ -305,6 +305,9 @@ const HEAT_COUNT_IS = (wanted) => {
   return marks.filter((mark) => /heat\d\.svg/.test(getComputedStyle(mark).backgroundImage)).length === wanted;
 };
 
+/** Whether a file holds the whole changed text: while it is being saved it may be empty or half there. */
+const changed = (text, before, mark) => text !== before && text.includes(mark) && text.endsWith(before.slice(-40));
+
 const scenarios = {
   /** A folder with a profile: what shows on a file of a kernel, and on the line that costs most, wherever that is. */
   async profile(window, { file, line, top }) {
@@ -535,7 +538,7 @@ const scenarios = {
     await window.command("View: Close Editor");
 
     await window.command("Optimas: Apply a Rewrite");
-    seen.applied = await window.saved(file, (text) => text !== before);
+    seen.applied = await window.saved(file, (text) => changed(text, before, mark));
     seen.said = (await window.toast(/is rewritten/)).words;
     seen.after = await window.rewrites(/applied/);
     await window.shot("applied");
@@ -573,7 +576,7 @@ const scenarios = {
     seen.told = (await window.toast(/was edited while/)).words;
     await writeFile(gate, "");
     seen.rows = await window.rewrites(/does not fit/);
-    seen.text = await window.saved(file, (text) => text.includes("// edited"));
+    seen.text = await window.saved(file, (text) => changed(text, before, "// edited"));
     await window.shot("stale");
     seen.restored = await window.undoTo(file, before);
     return seen;
@@ -634,7 +637,7 @@ const scenarios = {
   },
 
   /** With confirmation: the editor's own preview of the edit, and applying from there. */
-  async confirm(window, { file, line }) {
+  async confirm(window, { file, line, mark }) {
     const before = await readFile(resolve(task.workspace, file), "utf8");
     await window.start(file, line);
     await window.command("Optimas: Optimise This Kernel");
@@ -649,7 +652,7 @@ const scenarios = {
     const untouched = (await readFile(resolve(task.workspace, file), "utf8")) === before;
     await panel.locator('.monaco-list-row input[type="checkbox"], .monaco-list-row .edit-checkbox').first().click();
     await panel.locator(".monaco-button", { hasText: "Apply" }).click();
-    const applied = await window.saved(file, (text) => text !== before);
+    const applied = await window.saved(file, (text) => changed(text, before, mark));
     const said = (await window.toast(/is rewritten/)).words;
     await window.command("Optimas: Restart the Server");
     const kept = await window.rewrites(/applied/);

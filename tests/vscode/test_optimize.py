@@ -185,7 +185,7 @@ def test_a_confirmed_edit_is_previewed_by_the_editor_and_jobs_outlive_the_server
     running: Editor, tmp_path: Path
 ) -> None:
     work = _copy(tmp_path, build=False, jobs="confirm = true\n")
-    seen = running.drive("confirm", work, tmp_path / "shots", file=FILE, line=_kernel_line(work))
+    seen = running.drive("confirm", work, tmp_path / "shots", file=FILE, line=_kernel_line(work), mark="#pragma")
     assert "__restrict__" in seen["words"]
     assert seen["untouched"]
     assert "#pragma unroll" in seen["applied"]
