@@ -9,11 +9,18 @@ from pathlib import Path
 
 import pytest
 
+from optimas_lsp.prove.runner.__main__ import GATES, NEEDS_GPU, ORDER, REQUIRED
 from optimas_lsp.prove.runner.job import Job
 from optimas_lsp.prove.runner.record import Record, seal
 
 HELLO = '#include <stdio.h>\nint main(void) { puts("sum 42"); return 0; }\n'
 WAITING = ["sh", "-c", "echo started >> build.log; exec sleep 300"]
+
+
+def test_every_gate_of_the_ladder_has_its_function_and_only_three_need_no_gpu() -> None:
+    assert set(GATES) == set(ORDER)
+    assert set(ORDER) - NEEDS_GPU == {"static", "build", "provenance"}
+    assert set(ORDER) - REQUIRED == {"reprofile", "provenance"}
 
 
 def _processes(mark: str) -> list[int]:
