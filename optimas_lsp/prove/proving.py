@@ -37,19 +37,23 @@ def proof_action(
 ) -> Run | None:
     """What a proof runs: the build and the program on every input, many times; None for a recorded one.
 
-    ``reprofile``: ncu's arguments, where both versions are profiled again.
+    ``reprofile``: ncu's arguments, where both versions are profiled again. How another machine is reached is one of
+    the commands: an option of ssh can name a program that runs here, and what was accepted is for one host.
     """
     if isinstance(executor, Recorded):
         return None
     words = "the proof, each many times"
+    reached: tuple[tuple[str, ...], ...] = ()
     if isinstance(executor, Ssh):
-        words += f", on {executor.host}, where the folder is copied to"
+        words += f", on {executor.host}, where the folder is copied to; ssh itself runs here, not in the copy"
+        reached = (tuple(executor.reaching),)
     elif isinstance(executor, Slurm):
-        words += ", as a Slurm job"
+        words += ", as a Slurm job; sbatch itself runs here, not in the copy"
+        reached = (("sbatch", *executor.asked),)
     words += "".join(f"; {each}" for each in inferred)
     decisive = target.inputs[target.time_input or next(iter(target.inputs))]
     profiled = (("ncu", *reprofile, *decisive),) if reprofile else ()
-    return Run(commands=(*target.build, *target.inputs.values(), *profiled), why=words)
+    return Run(commands=(*reached, *target.build, *target.inputs.values(), *profiled), why=words)
 
 
 @dataclass(frozen=True)

@@ -70,7 +70,7 @@ class Run(Frozen):
     def sentence(self) -> str:
         """What would happen, for the person who decides."""
         shown = "".join(f"\n    {_plain(shlex.join(command))}" for command in self.commands)
-        return f"run in a copy of the folder{f' ({self.why})' if self.why else ''}:{shown}"
+        return f"run in a copy of the folder{f' ({_plain(self.why)})' if self.why else ''}:{shown}"
 
 
 def _plain(text: str) -> str:

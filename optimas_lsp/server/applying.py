@@ -14,6 +14,7 @@ from optimas_lsp.server.features.jobs import offer
 from optimas_lsp.server.features.offers import claim, workspace_edit
 from optimas_lsp.server.job_outcome import JobError
 from optimas_lsp.server.snapshot import JobView
+from optimas_lsp.server.wording import one_line
 
 if TYPE_CHECKING:
     from optimas_lsp.server.documents import Document
@@ -40,9 +41,13 @@ class Applier:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._turn = asyncio.Lock()
+        self._waiting = ""
 
     async def apply(self, identifier: str) -> Applied:
         """Apply the outcome of a job; raises JobError where there is nothing to apply, or no text it is for."""
+        if self._waiting:
+            raise JobError(f"the edit of {self._waiting} still waits for your answer in the editor",
+                           remedy="apply or discard it there first")  # fmt: skip
         async with self._turn:
             document = await self._opened(identifier)
             view = self._view(identifier)
@@ -94,17 +99,25 @@ class Applier:
         if edit is None:
             raise JobError(f"{job.kernel} is not what the rewrite was made for", remedy="ask for the rewrite again")
         params = types.ApplyWorkspaceEditParams(edit=edit, label=f"Rewrite {job.kernel}")
+        refused = "refused"
+        self._waiting = job.kernel if confirm else ""
         try:
             answer = await session.editor.apply(params, patient=confirm)
         except JsonRpcException as error:
-            return Applied(applied=False, sentence=f"the editor did not apply the rewrite: {error.message}")
+            answer, refused = (
+                types.ApplyWorkspaceEditResult(applied=False, failure_reason=error.message),
+                "did not apply",
+            )
+        finally:
+            self._waiting = ""
         rewritten = await self._text_until(lambda: self._fit(job.id) == "after", SECONDS if answer.applied else 0.0)
         if rewritten:
             return Applied(applied=True, sentence=f"{job.kernel} is rewritten; {claim(job)}. Profile it again to see.")
-        if not answer.applied:
-            why = f": {answer.failure_reason}" if answer.failure_reason else ""
-            return Applied(applied=False, sentence=f"the editor refused the edit{why}; nothing was changed")
-        if self._fit(job.id) == "before":
+        untouched = self._fit(job.id) == "before"
+        if not answer.applied and untouched:
+            why = f": {one_line(answer.failure_reason)}" if answer.failure_reason else ""
+            return Applied(applied=False, sentence=f"the editor {refused} the edit{why}; nothing was changed")
+        if untouched:
             return Applied(
                 applied=False,
                 sentence="the editor says that it applied the rewrite, but the text is as before: it skipped the edit, "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from pygls.exceptions import JsonRpcInvalidParams
 
@@ -161,9 +161,8 @@ class JobCommands:
         (identifier,) = words(arguments, "the id of a job", least=1, most=1)
         rewrites = await self.rewrites()
         job = rewrites.get(identifier or "")
-        raw = await self._session.background.run(_read, rewrites.store.outcome_path(job))
-        found: dict[str, Any] = {} if raw is None else await self._session.background.run(json.loads, raw)
-        page = None if raw is None or job.kind != "rewrite" else await self._page(rewrites.store.outcome_path(job))
+        found = await self._session.background.run(_kept, rewrites.store.outcome_path(job))
+        page = None if not found or job.kind != "rewrite" else await self._page(rewrites.store.outcome_path(job))
         return {
             "schema": SCHEMA,
             "job": self._described(job.id),
@@ -171,7 +170,7 @@ class JobCommands:
             "diff": diff_of(found),
             "edited": self._edited(job),
             "html": None if page is None else str(page),
-            "json": None if raw is None else str(rewrites.store.outcome_path(job)),
+            "json": None if not found else str(rewrites.store.outcome_path(job)),
         }
 
     async def open_outcome(self, arguments: list[Any]) -> dict[str, Any]:
@@ -231,8 +230,13 @@ def words(arguments: list[Any], what: str, *, least: int, most: int) -> list[str
     return given
 
 
-def _read(path: Path) -> bytes | None:
+def _kept(path: Path) -> dict[str, Any]:
+    """The outcome as it was kept; empty where there is none, or none that can be read."""
     try:
-        return path.read_bytes()
+        found: object = json.loads(path.read_bytes())
     except OSError:
-        return None
+        return {}
+    except (ValueError, RecursionError) as error:
+        logger.warning("an outcome is not readable: %s: %s", path, error)
+        return {}
+    return cast("dict[str, Any]", found) if isinstance(found, dict) else {}

@@ -6,7 +6,7 @@ from typing import Any
 
 from optimas_lsp.errors import OptimasError
 from optimas_lsp.server.job import Job, Proven, Speedup
-from optimas_lsp.server.regions import Edit, rewritten
+from optimas_lsp.server.regions import Edit, agree, rewritten
 from optimas_lsp.source.text import SourceText
 
 
@@ -25,11 +25,15 @@ def taken(job: Job, outcome: dict[str, Any], text: SourceText) -> dict[str, Any]
         raise JobError("the file was saved while the rewrite began, so its result is about another text",
                        where=job.path, remedy="run it again")  # fmt: skip
     edits = tuple(Edit.model_validate(each) for each in outcome.get("edits") or ())
+    blocks = rewritten(text, job.blocks, edits) if edits else job.blocks
+    if edits and not agree(blocks, edits):
+        raise JobError("the result is not about the text that the rewrite began with", where=job.path,
+                       remedy="run it again")  # fmt: skip
     return {
         "status": str(outcome.get("status", "")),
         "sentence": str(outcome.get("sentence", "")),
         "edits": edits,
-        "blocks": rewritten(text, job.blocks, edits) if edits else job.blocks,
+        "blocks": blocks,
         "proven": proven(outcome.get("proof")),
         "backend": str(outcome.get("backend", job.backend)),
         "by_model": outcome.get("backend") not in ("catalogue", "manual", None),

@@ -5,10 +5,12 @@ One folder a workspace folder. Every function blocks and is called off the event
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import logging
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +21,8 @@ from pydantic import ValidationError
 from optimas_lsp.profile.replace import write_atomically
 from optimas_lsp.rewrite.consent import state_folder
 from optimas_lsp.server.job import Job
+from optimas_lsp.server.locations import path_of, same_place
+from optimas_lsp.server.regions import agree
 
 logger = logging.getLogger(__name__)
 
@@ -79,17 +83,41 @@ class JobStore:
                 except (OSError, ValidationError) as error:
                     logger.warning("a job is not readable: %s: %s", path, error)
                     continue
+                if complaint := _complaint(job, path, folder):
+                    logger.warning("a job is left out: %s: %s", path, complaint)
+                    continue
                 if job.live and job.owner != os.getpid():
                     if _alive(job.owner):
                         continue
                     job = _interrupted(job)
-                    self.save(job)
+                    try:
+                        self.save(job)
+                    except OSError as error:
+                        logger.warning("a job cannot be kept: %s: %s", path, error)
                 mine.append(job)
             mine.sort(key=lambda job: job.created)
             for old in mine[:-KEPT]:
-                self.forget(old)
+                with contextlib.suppress(OSError):
+                    self.forget(old)
             found += mine[-KEPT:]
         return found
+
+
+def _complaint(job: Job, path: Path, folder: Path) -> str:
+    """Why a kept job is not believed; empty for one that this program can have written.
+
+    An edit is applied to the file that the job names: a damaged or foreign job must not name another one.
+    """
+    if not re.fullmatch(r"[0-9a-f]{8}", job.id) or path.name != job.id + JOB:
+        return "it has another job's name"
+    named = path_of(job.uri)
+    if job.folder != folder or ".." in job.path.parts or not job.path.is_relative_to(folder):
+        return "it is about a file outside of the folder"
+    if named is None or same_place(named) != job.path:
+        return "it names two files"
+    if job.edits and not agree(job.blocks, job.edits):
+        return "its edits are not for the lines it is about"
+    return ""
 
 
 def _interrupted(job: Job) -> Job:

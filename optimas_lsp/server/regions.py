@@ -103,22 +103,61 @@ def moved(hints: Sequence[int], splices: Iterable[Splice]) -> tuple[int, ...]:
     return tuple(found)
 
 
-def standing(text: SourceText, blocks: Sequence[Block], hints: Sequence[int]) -> Standing:
-    """How ``blocks``, expected at ``hints``, stand in ``text``: all as before, all as after, or otherwise."""
-    firsts = tuple(_find(text, each.before, hint) for each, hint in zip(blocks, hints, strict=True))
+def standing(text: SourceText, blocks: Sequence[Block], hints: Sequence[int], longest: int | None = None) -> Standing:
+    """How ``blocks``, expected at ``hints``, stand in ``text``: all as before, all as after, or otherwise.
+
+    Blocks of more than ``longest`` lines are looked for at their hints alone: a text that was followed edit by edit
+    holds what did not arrive in one of its edits where it was, and a copy elsewhere is not it.
+    """
+    before = [each.before for each in blocks]
+    firsts = _places(text, before, blocks, hints, longest)
+    after = [each.after for each in blocks if each.after is not None]
+    later: tuple[int, ...] = ()
+    if len(after) == len(blocks) and blocks:
+        later = _places(text, after, blocks, hints, longest)
     if all(firsts):
+        if later and all(later) and all(map(_holds, later, after, firsts, before)) and after != before:
+            return Standing("after", later)  # lines were only added, at an edge
         return Standing("before", firsts)
-    if all(each.after is not None for each in blocks):
-        after = tuple(_find(text, each.after or (), hint) for each, hint in zip(blocks, hints, strict=True))
-        if all(after):
-            return Standing("after", after)
+    if later and all(later):
+        return Standing("after", later)
     return Standing("other", firsts)
 
 
-def _find(text: SourceText, wanted: Sequence[str], hint: int) -> int:
-    """The first line of ``wanted``: at ``hint``, else at the only place in the text; 0 when there is none."""
-    if _stands(text, wanted, hint):
-        return hint
+def _holds(outer: int, lines: Sequence[str], inner: int, others: Sequence[str]) -> bool:
+    return outer <= inner and inner + len(others) <= outer + len(lines)
+
+
+SHORT = 4
+"""Blocks of fewer lines may stand anywhere by chance, and go with the others."""
+
+ALIKE = 3
+"""Two places that begin with as many equal lines are copies of each other, and neither is taken for the other."""
+
+
+def _places(
+    text: SourceText, wanted: Sequence[Sequence[str]], blocks: Sequence[Block], hints: Sequence[int], most: int | None
+) -> tuple[int, ...]:
+    """Where each of ``wanted`` begins; 0 for one that is not there or may be in several places."""
+    grown = [len(lines) - len(block.before) for lines, block in zip(wanted, blocks, strict=True)]
+    found = [
+        next((each for each in (hint, hint - more) if _stands(text, lines, each)), 0)  # lines added in front moved it
+        for lines, hint, more in zip(wanted, hints, grown, strict=True)
+    ]
+    chief = max((len(lines) for lines in wanted), default=0)
+    for at, lines in enumerate(wanted):
+        if not found[at] and (len(lines) == chief or len(lines) >= SHORT) and (most is None or len(lines) <= most):
+            found[at] = _find(text, lines)
+    for at, lines in enumerate(wanted):
+        if not found[at] and 0 < len(lines) < SHORT:
+            shifts = [place - hint for place, hint in zip(found, hints, strict=True) if place]
+            guesses = [blocks[at].first + sum(grown[:at]), *(hints[at] + each for each in shifts)]
+            found[at] = next((each for each in guesses if _stands(text, lines, each)), 0)
+    return tuple(found)
+
+
+def _find(text: SourceText, wanted: Sequence[str]) -> int:
+    """The first line of ``wanted`` at the only place in the text that begins so; 0 when there is none."""
     if not wanted:
         return 0
     head = wanted[0].rstrip("\r\n")
@@ -128,8 +167,8 @@ def _find(text: SourceText, wanted: Sequence[str], hint: int) -> int:
         try:
             at = text.lines.index(head, at) + 1
         except ValueError:
-            return found
-        if _stands(text, wanted, at):
+            return found if _stands(text, wanted, found) else 0
+        if _stands(text, wanted[:ALIKE], at):
             if found:
                 return 0
             found = at
@@ -137,6 +176,26 @@ def _find(text: SourceText, wanted: Sequence[str], hint: int) -> int:
 
 def _stands(text: SourceText, wanted: Sequence[str], first: int) -> bool:
     return first >= 1 and whole_lines(text, first, first + len(wanted)) == tuple(wanted)
+
+
+def agree(blocks: Sequence[Block], edits: Sequence[Edit]) -> bool:
+    """Whether the edits are for what the blocks hold, each in one of them, and make of them what they say."""
+    placed = 0
+    for block in blocks:
+        mine = sorted((each for each in edits if block.first <= each.first <= block.end), key=lambda each: each.first)
+        after: list[str] = []
+        at = block.first
+        for edit in mine:
+            end = edit.first + len(edit.before)
+            if edit.first < at or block.before[edit.first - block.first : end - block.first] != edit.before:
+                return False
+            after += [*block.before[at - block.first : edit.first - block.first], *edit.after]
+            at = end
+        after += block.before[at - block.first :]
+        if (block.after if edits else block.before) != tuple(after):
+            return False
+        placed += len(mine)
+    return placed == len(edits)
 
 
 def todays_edits(blocks: Sequence[Block], firsts: Sequence[int], edits: Sequence[Edit]) -> tuple[Edit, ...]:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from optimas_lsp.server.positions import whole_lines_range
-from optimas_lsp.server.regions import Block, Edit, moved, region, rewritten, standing, todays_edits, whole_lines
+from optimas_lsp.server.regions import Block, Edit, agree, moved, region, rewritten, standing, todays_edits, whole_lines
 from optimas_lsp.source.syntax import parse
 from optimas_lsp.source.text import Change, Position, SourceText
 
@@ -70,7 +70,7 @@ def test_any_edit_inside_is_noticed_and_undoing_it_too(at: int, piece: str) -> N
     blocks, _ = made(base)
     changed = SourceText.of(OTHER + KERNEL[:at] + piece + KERNEL[at:] + OTHER)
     hints = [each.first for each in blocks]
-    outside = at == 0 and piece in "\n\r"  # a line of its own, in front
+    outside = (at == 0 and piece in "\n\r") or (at == len(KERNEL) - 1 and piece == "\n")  # a line in front or behind
     assert standing(changed, blocks, hints).fit == ("before" if outside else "other")
     assert standing(base, blocks, hints).fit == "before"
 
@@ -90,3 +90,47 @@ def test_a_last_line_without_an_end_is_whole() -> None:
     assert standing(base, (block,), [1]).fit == "before"
     span = whole_lines_range(base, 5, 1, "utf-16")
     assert (span.start.line, span.end.line, span.end.character) == (4, 4, 1)
+
+
+def test_lines_added_at_an_edge_are_applied_once() -> None:
+    base = SourceText.of("#include <a>\n" + KERNEL)
+    edits = (Edit(first=1, before=(), after=("#include <b>\n",)),)
+    blocks = rewritten(base, region(base, parse(base, "cuda"), [4]), edits)
+    assert agree(blocks, edits)
+    text, splice = base.apply(Change("#include <b>\n", Position(1, 0), Position(1, 0)))
+    hints = moved([each.first for each in blocks], [splice])
+    assert standing(base, blocks, [each.first for each in blocks]).fit == "before"
+    assert standing(text, blocks, hints, splice.inserted).fit == "after"
+    assert standing(text, blocks, [each.first for each in blocks]).fit == "after"
+
+
+def test_a_short_block_is_not_taken_for_the_same_lines_elsewhere() -> None:
+    base = text_of("#define N 16\n", KERNEL, OTHER, "// old\n")
+    edits = (Edit(first=1, before=("#define N 16\n",), after=("#define N 32\n",)),)
+    blocks = rewritten(base, region(base, parse(base, "cuda"), [4]), edits)
+    edited = text_of("#define N 8\n", KERNEL, OTHER, "#define N 16\n")
+    assert standing(edited, blocks, [each.first for each in blocks]).fit == "other"
+    shifted = text_of("// \n// \n", "#define N 16\n", KERNEL, OTHER)
+    assert standing(shifted, blocks, [each.first for each in blocks]).fit == "before"
+
+
+def test_a_copy_is_not_taken_for_the_kernel_that_was_edited() -> None:
+    base = text_of(KERNEL)
+    blocks, _ = made(base)
+    edited = text_of(KERNEL.replace("*= 2", "*= 3"), "#if 0\n", KERNEL, "#endif\n")
+    assert standing(edited, blocks, [1]).fit == "other"
+    renamed = text_of(KERNEL.replace("float* p", "float* p, int n"), "#if 0\n", KERNEL, "#endif\n")
+    assert standing(renamed, blocks, [1], longest=1).fit == "other"
+    pasted = text_of(OTHER, KERNEL)
+    assert standing(pasted, blocks, [1], longest=5).firsts == (5,)
+
+
+def test_edits_that_the_lines_do_not_hold_are_found_out() -> None:
+    base = text_of(OTHER, KERNEL)
+    blocks, edits = made(base)
+    assert agree(blocks, edits)
+    (block,) = blocks
+    assert not agree((block.model_copy(update={"after": (*block.before, "x\n")}),), edits)
+    assert not agree(blocks, (*edits, Edit(first=1, before=("static int helper(int x)\n",), after=())))
+    assert not agree(blocks, (edits[0].model_copy(update={"before": ("else\n",)}), edits[1]))
+    assert not agree(blocks, (edits[0], edits[0]))

@@ -43,10 +43,14 @@ class Slurm:
             raise ExecutorError("sbatch was not found", remedy="run this where jobs are submitted, or use ssh")
         return SlurmRun(self, job.absolute())
 
+    @property
+    def asked(self) -> list[str]:
+        """What the settings have sbatch ask for."""
+        named = (("partition", self.partition), ("account", self.account), ("gres", self.gpus), ("time", self.time))
+        return [*(f"--{name}={value}" for name, value in named if value), *self.options]
+
     def arguments(self, job: Path) -> list[str]:
         """The command line of sbatch; the script comes on standard input."""
-        named = (("partition", self.partition), ("account", self.account), ("gres", self.gpus), ("time", self.time))
-        given = [f"--{name}={value}" for name, value in named if value]
         output = ["--job-name=optimas-proof", f"--output={job / 'runner.log'}", f"--chdir={job}"]
         return [
             "sbatch",
@@ -54,8 +58,7 @@ class Slurm:
             "--no-requeue",
             f"--export={','.join(_EXPORTED)}",
             *output,
-            *given,
-            *self.options,
+            *self.asked,
         ]
 
 

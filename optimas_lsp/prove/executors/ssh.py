@@ -56,9 +56,14 @@ class Ssh:
             raise ExecutorError("this is no host name", where=self.host)
         return SshRun(self, job.absolute())
 
+    @property
+    def reaching(self) -> list[str]:
+        """The local command line without what is run there."""
+        return ["ssh", "-o", "BatchMode=yes", "-T", *self.options, "--", self.host]
+
     def command(self, script: str) -> list[str]:
         """The local command line that runs a shell script there."""
-        return ["ssh", "-o", "BatchMode=yes", "-T", *self.options, "--", self.host, f"sh -c {shlex.quote(script)}"]
+        return [*self.reaching, f"sh -c {shlex.quote(script)}"]
 
 
 class SshRun:

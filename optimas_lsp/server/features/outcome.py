@@ -33,6 +33,10 @@ def _texts(owner: Row, key: str) -> list[str]:
     return [str(each) for each in cast("list[object]", value)] if isinstance(value, list | tuple) else []
 
 
+def _strong(text: str) -> str:
+    return MARKDOWN.strong(MARKDOWN.escape(text))
+
+
 def outcome_text(title: str, outcome: Row) -> str:
     """Everything a person wants to know, the answer first."""
     return paragraphs(_parts(title, outcome))
@@ -79,7 +83,7 @@ def _changes(attempt: Row) -> Iterator[str]:
     if changes:
         yield "## What was changed, and for which finding"
         yield "\n".join(
-            f"- {MARKDOWN.strong(', '.join(_texts(each, 'evidence')))} {MARKDOWN.escape(str(each.get('reason', '')))}"
+            f"- {_strong(', '.join(_texts(each, 'evidence')))} {MARKDOWN.escape(str(each.get('reason', '')))}"
             for each in changes
         )
         exact = answer.get("bit_exact")
@@ -126,7 +130,7 @@ def _checks(heading: str, gates: Sequence[Row]) -> Iterator[str]:
         yield f"## {heading}"
         words = {"pass": "held", "fail": "FAILED", "skipped": "skipped"}
         yield "\n".join(
-            f"- {MARKDOWN.strong(str(each.get('name')))} {words.get(str(each.get('status')), '?')}: "
+            f"- {_strong(str(each.get('name')))} {words.get(str(each.get('status')), '?')}: "
             f"{MARKDOWN.escape(str(each.get('sentence', '')))}"
             for each in gates
         )
@@ -140,7 +144,7 @@ def _rules(attempt: Row) -> Iterator[str]:
         held = sum(each.get("status") == "pass" for each in rules)
         lines = [f"- {held} of {len(rules)} held"]
         lines += [
-            f"- {MARKDOWN.strong(str(each.get('id')))} {each.get('status')}: "
+            f"- {_strong(str(each.get('id')))} {MARKDOWN.escape(str(each.get('status')))}: "
             f"{MARKDOWN.escape(str(each.get('message')))}"
             for each in told
         ]

@@ -14,8 +14,10 @@ from optimas_lsp.prove.executors.outcome import Event, Executor, ExecutorError, 
 from optimas_lsp.prove.executors.recorded import NotRecordedError, Recorded, record
 from optimas_lsp.prove.executors.slurm import Slurm
 from optimas_lsp.prove.executors.ssh import Ssh, unpack
+from optimas_lsp.prove.proving import proof_action
 from optimas_lsp.prove.runner.process import descendants
 from optimas_lsp.prove.runner.record import seal
+from optimas_lsp.prove.target import parse_target
 
 SLEEPS = [["sh", "-c", "(setsid sh -c 'sleep 300 & exec sleep 300' &); exec sleep 300"]]
 
@@ -96,6 +98,7 @@ def test_a_runner_that_vanished_left_no_result(packed: Any) -> None:
 
 def test_a_recorded_result_is_given_for_exactly_this_job(packed: Any, tmp_path: Path) -> None:
     job = packed()
+    (tmp_path / "records").mkdir()
     with pytest.raises(NotRecordedError, match="no result was recorded for this job"):
         Recorded(tmp_path / "records").submit(job.folder)
     with pytest.raises((ExecutorError, OSError)):
@@ -181,6 +184,19 @@ def test_a_host_that_refuses_is_quoted(packed: Any, loopback: Ssh) -> None:
         Ssh("127.0.0.1", ("-p", "1", *loopback.options)).submit(job)
     with pytest.raises(ExecutorError, match="no host name"):
         Ssh("-oProxyCommand=touch /tmp/x").submit(job)
+
+
+def test_what_reaches_another_machine_is_part_of_what_is_accepted() -> None:
+    target = parse_target({"inputs": {"default": ["run"]}}, where="optimas.toml")
+    hidden = Ssh("gpu.example.org", ("-oProxyCommand=touch x",))
+    shown = proof_action(target, hidden)
+    assert shown is not None
+    assert "ssh -o BatchMode=yes -T '-oProxyCommand=touch x' -- gpu.example.org" in shown.sentence()
+    places: tuple[Executor, ...] = (
+        Local(), Ssh("gpu.example.org"), hidden, Ssh("other.example.org"), Slurm("a"), Slurm("b")
+    )  # fmt: skip
+    actions = [proof_action(target, each) for each in places]
+    assert len({each.identity() for each in actions if each is not None}) == len(places)
 
 
 @pytest.mark.full

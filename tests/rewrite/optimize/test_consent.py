@@ -104,7 +104,7 @@ def test_a_damaged_record_grants_nothing(consents: Consents, tmp_path: Path) -> 
 
 
 def test_nothing_in_a_command_can_hide_in_the_question() -> None:
-    run = Run(commands=(("nvcc", "\x1b[2K\rharmless", "a\u202eb"),))
+    run = Run(commands=(("nvcc", "\x1b[2K\rharmless", "a\u202eb"),), why="on \x1b[2Kgpu\r")
     sentence = run.sentence()
     assert "\x1b" not in sentence
     assert "\r" not in sentence
