@@ -80,7 +80,8 @@ def failures(rows: Sequence[Row]) -> Table:
             judged = [each for each in tries if each != NO_MORE]
             ends[judged[-1] if judged else NO_MORE] += 1
     body = tuple(
-        (name.partition(":")[0], name.partition(":")[2], count, ends[name]) for name, count in counts.most_common()
+        (name.partition(":")[0], name.partition(":")[2], count, ends[name])
+        for name, count in sorted(counts.items(), key=_often)
     )
     columns = (Column("stage"), Column("gate"), Column("answers", "count"), Column("ended with it", "count"))
     notes = (
@@ -175,7 +176,7 @@ def provenance(rows: Sequence[Row]) -> Table:
         Column("optimas"),
         Column("experiments", "count"),
     )
-    body = tuple((*each, count) for each, count in counts.most_common())
+    body = tuple((*each, count) for each, count in sorted(counts.items(), key=_often))
     notes = (
         "how: in what the recorded proof differs from one that would be made now; each row of the dataset has it.",
     )
@@ -186,3 +187,8 @@ def _recorded(label: str) -> tuple[str, str]:
     """Machine and day, and by which version, of a label such as "recorded on NVIDIA H200, 2026-12-01, by …"."""
     parts = label.split(", ")
     return ", ".join(parts[:2]), ", ".join(each for each in parts[2:] if each.startswith("by "))
+
+
+def _often(pair: tuple[object, int]) -> tuple[int, str]:
+    """The most frequent first, and always in the same order."""
+    return -pair[1], str(pair[0])
