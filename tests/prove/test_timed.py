@@ -82,6 +82,7 @@ def test_a_quiet_measurement_warns_of_nothing() -> None:
         ("times of the original scatter by 40%", warned(SCATTERED)),
         ("times of the candidate scatter by 40%", warned(STEADY, SCATTERED)),
         ("the limit of pairs was reached", warned(stopped="pairs")),
+        ("every run of the candidate took exactly the same time", warned(STEADY, [0.5] * 7)),
         ("the original became 20% slower", warned([1.0] * 4 + [1.2] * 4)),
         ("clocks and temperature could not be read", warned(before={})),
         ("the SM clock went from 1980 to 1700 MHz", warned(after={**STATE, "sm_mhz": 1700.0})),

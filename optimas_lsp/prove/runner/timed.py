@@ -225,6 +225,9 @@ def warnings(summary: Summary, plan: dict[str, Any], modes: tuple[str, ...]) -> 
     for side, noise in zip(SIDES, summary[key]["noise"]):
         if noise > NOISY:
             found.append(f"times of {_WHO[side]} scatter by {noise:.0%}")
+    for side in SIDES:
+        if len(set(summary["runs"][side][key])) == 1:
+            found.append(f"every run of {_WHO[side]} took exactly the same time")
     if summary["stopped"] in {"pairs", "seconds"}:
         main = summary[key]
         wide = max(main["high"] - main["speedup"], main["speedup"] - main["low"]) / main["speedup"]
