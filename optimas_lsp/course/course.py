@@ -177,6 +177,7 @@ class Course:
             candidates=search.candidates if self.task.search else rewrite.samples,
             finals=search.finals,
             budget_s=search.budget_seconds or None,
+            until_proven=self.task.search and self.prover is not None and not self.prover.compares,
         )
 
     async def run(self, notify: Notify = lambda _stage, _words: None) -> Rewriting:

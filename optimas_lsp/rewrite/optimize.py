@@ -111,6 +111,7 @@ class _Course:
         began = self.clock()
         size = self.rules.candidates if self.screen is not None and self.prove is not None else 1
         heat: list[Entrant] = []
+        unproven: _End | None = None
 
         def late() -> bool:
             return self.rules.budget_s is not None and self.clock() - began > self.rules.budget_s

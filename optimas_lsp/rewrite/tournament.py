@@ -26,12 +26,14 @@ class Rules:
     """How much is tried: ``candidates`` in one heat, ``finals`` whole proofs for one heat at most.
 
     ``budget_s`` seconds after the start no further candidate is begun; what leads then still gets its whole proof.
-    None: there is no limit.
+    None: there is no limit. ``until_proven``: one that is not refuted but not proven either ends nothing, others are
+    tried before it stands; so it is where looking up is cheap, because results are recorded.
     """
 
     candidates: int = 1
     finals: int = 3
     budget_s: float | None = None
+    until_proven: bool = False
 
 
 @dataclass(frozen=True)

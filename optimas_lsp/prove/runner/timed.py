@@ -225,9 +225,8 @@ def warnings(summary: Summary, plan: dict[str, Any], modes: tuple[str, ...]) -> 
     for side, noise in zip(SIDES, summary[key]["noise"]):
         if noise > NOISY:
             found.append(f"times of {_WHO[side]} scatter by {noise:.0%}")
-    for side in SIDES:
-        if len(set(summary["runs"][side][key])) == 1:
-            found.append(f"every run of {_WHO[side]} took exactly the same time")
+    constant = [side for side in SIDES if len(set(summary["runs"][side][key])) == 1]
+    found += [f"every run of {_WHO[side]} took exactly the same time" for side in constant]
     if summary["stopped"] in {"pairs", "seconds"}:
         main = summary[key]
         wide = max(main["high"] - main["speedup"], main["speedup"] - main["low"]) / main["speedup"]
