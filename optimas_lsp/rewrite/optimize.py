@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass, field
 
 from optimas_lsp.rewrite.backends.model import Backend, Request, Turn, Usage
@@ -111,7 +111,7 @@ class _Course:
         began = self.clock()
         size = self.rules.candidates if self.screen is not None and self.prove is not None else 1
         heat: list[Entrant] = []
-        unproven: _End | None = None
+        passed: list[_End] = []
 
         def late() -> bool:
             return self.rules.budget_s is not None and self.clock() - began > self.rules.budget_s
@@ -122,10 +122,25 @@ class _Course:
                 if len(heat) == size or late():
                     end = await self._decided(heat, late)
                     heat = []
-                    if end is not None:
+                    if end is not None and not self._goes_on_after(end):
+                        self._pass_over(passed)
                         return end
+                    passed += [end] if end is not None else []
         end = await self._decided(heat, late) if heat else None
-        return end or self._failed()
+        stands = passed.pop(0) if passed and end is None else end
+        self._pass_over(passed)
+        return stands or self._failed()
+
+    def _goes_on_after(self, end: _End) -> bool:
+        proof = self.attempts[end.number - 1].proof if end.number is not None else None
+        return self.rules.until_proven and (proof is None or proof.state != "proven")
+
+    def _pass_over(self, ends: Sequence[_End]) -> None:
+        """Say of candidates that could have stood, but were not proven, why they do not."""
+        for number in (each.number for each in ends if each.number is not None):
+            attempt = self.attempts[number - 1]
+            why = NOT_PROVEN if attempt.proof is None else attempt.proof.sentence
+            self.attempts[number - 1] = attempt.model_copy(update={"problem": why, "stopped_at": "prove"})
 
     async def _entrants(self, late: Callable[[], bool]) -> AsyncGenerator[Entrant]:
         """Candidates that pass the cheap gates, as they come; a model is asked for each of its samples anew."""

@@ -151,6 +151,20 @@ def test_where_nothing_can_be_timed_the_whole_proof_says_why(tmp_path: Path, pro
     assert "no NVIDIA GPU" in found.sentence
 
 
+@pytest.mark.parametrize(("wholes", "chosen"), [(1, 2), (12, 1)])
+def test_where_looking_up_is_cheap_one_without_a_result_does_not_end_the_search(
+    tmp_path: Path, profile: Profile, wholes: int, chosen: int
+) -> None:
+    lacking = Proof(state="not-proven", sentence="not proven: no result was recorded for this job")
+    script = Scripted([], [lacking] * wholes + [PROVEN])
+    found = held(tmp_path, profile, script, Rules(until_proven=True))
+    assert found.status == "candidate"
+    assert found.chosen == chosen
+    others = [each for each in found.attempts if each.proof == lacking and each.number != chosen]
+    assert others
+    assert {each.problem for each in others} == {lacking.sentence}
+
+
 def test_cancelling_during_a_short_proof_ends_the_rewrite(tmp_path: Path, profile: Profile) -> None:
     async def cancel() -> None:
         begun, ended = asyncio.Event(), asyncio.Event()
