@@ -220,8 +220,8 @@ class Entry(Frozen):
         return None if self.timing is None else self.timing.kernel
 
     def digest(self) -> str:
-        """What ``key`` has to be."""
-        data = self.model_dump(mode="json", by_alias=True, exclude=_NOT_IDENTITY)
+        """What ``key`` has to be. Fields that are as by default do not count: a new one changes no key."""
+        data = self.model_dump(mode="json", by_alias=True, exclude=_NOT_IDENTITY, exclude_defaults=True)
         return hashlib.sha256(canonical(data).encode("utf-8", "surrogatepass")).hexdigest()
 
     def keyed(self) -> Entry:

@@ -10,6 +10,7 @@ import json
 import sqlite3
 from collections.abc import Callable
 
+from optimas_lsp.corpus.model import Entry
 from optimas_lsp.corpus.shape import sketch_of
 
 APPLICATION = 0x0A71A5C0
@@ -66,7 +67,27 @@ def _second(base: sqlite3.Connection) -> None:
             base.execute("UPDATE attempts SET generation = ? WHERE key = ?", (f"sm_{capability[0]}", key))
 
 
-MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (_first, _second)
+_KEYED = (("attempts", "key"), ("findings", "attempt"), ("steps", "attempt"), ("noes", "attempt"))
+
+
+def _third(base: sqlite3.Connection) -> None:
+    """Version 3: ids for which fields that are as by default do not count, so that later fields change none.
+
+    An attempt that cannot be read keeps the id it has.
+    """
+    base.execute("PRAGMA defer_foreign_keys = ON")
+    whole = "SELECT a.date, a.body, c.text FROM attempts a JOIN codes c ON c.sha256 = a.code WHERE a.key = ?"
+    for (key,) in base.execute("SELECT key FROM attempts").fetchall():
+        date, body, code = base.execute(whole, (key,)).fetchone()
+        try:
+            found = Entry.model_validate({**json.loads(body), "date": date, "code": code}).digest()
+        except (ValueError, TypeError, RecursionError):
+            continue
+        for table, column in _KEYED:
+            base.execute(f"UPDATE {table} SET {column} = ? WHERE {column} = ?", (found, key))  # noqa: S608 - ours
+
+
+MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (_first, _second, _third)
 VERSION = len(MIGRATIONS)
 
 

@@ -15,6 +15,7 @@ from entries import attempt
 
 from optimas_lsp.corpus import Corpus
 from optimas_lsp.corpus.failures import NewerError
+from optimas_lsp.corpus.model import Entry
 from optimas_lsp.corpus.schema import APPLICATION, VERSION
 from optimas_lsp.corpus.shape import HASHES, sketch_of
 from optimas_lsp.corpus.store import Store
@@ -101,6 +102,16 @@ def test_what_is_kept_comes_back_as_it_was(corpus: Corpus) -> None:
 def test_the_same_attempt_on_another_day_is_the_same(corpus: Corpus) -> None:
     corpus.store.add([attempt(1)])
     assert corpus.store.add([attempt(1, date="2027-03-04T05:06:07+00:00")]).new == 0
+
+
+def test_a_new_field_with_a_default_changes_no_key() -> None:
+    class Later(Entry):
+        humidity: float | None = None
+
+    known = attempt(1)
+    later = Later.model_validate(known.model_dump(by_alias=True))
+    assert later.digest() == known.key
+    assert later.model_copy(update={"humidity": 0.4}).digest() != known.key
 
 
 def test_the_code_of_a_kernel_is_kept_once(corpus: Corpus) -> None:
