@@ -85,8 +85,10 @@ class Course:
         subject = _narrowed(program.subject(request.profile, request.kernel), request.finding)
         past = _Past.of(Corpus.of_user(program.settings.corpus), subject, request)
         catalogue = settings.backend == "catalogue"
+        recorded = program.settings.prove.executor == "recorded"  # which runs nothing
+        known = None if recorded else past.experience()  # what was recorded is found by the catalogue's own order
         backend: Backend = (
-            CatalogueBackend(subject, allow=settings.allow, only=request.transformation, experience=past.experience())
+            CatalogueBackend(subject, allow=settings.allow, only=request.transformation, experience=known)
             if catalogue
             else make_backend(settings, prompt_file=prompt_file, answer_file=answer_file)
         )
@@ -111,7 +113,6 @@ class Course:
         unproven = ""
         if request.build:
             builder = ScratchBuilder.of(program.folder, subject.home.path, subject.profile, settings.allow)
-        recorded = program.settings.prove.executor == "recorded"  # which runs nothing
         if request.prove and (request.build or recorded):
             place = make_executor(program.settings.prove, program.folder)
             try:

@@ -82,6 +82,19 @@ def test_optimize_serves_what_was_recorded_and_says_so(monkeypatch: pytest.Monke
     assert EARLIER in outcome["sentence"]
 
 
+def test_what_was_recorded_is_found_again_after_it_became_a_past_attempt(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("OPTIMAS_STATE_DIR", str(tmp_path / "state"))
+    monkeypatch.setenv("OPTIMAS_DATA_DIR", str(tmp_path / "data"))
+    command = ["optimize", str(SAMPLES / "stream" / "stream.cu"), "--no-build", "--format", "json"]
+    command += ["--profile", str(SAMPLES / "stream" / "profile.ncu-repz")]
+    command += ["--executor", "recorded", "--records", str(SAMPLES)]
+    found = [json.loads(CliRunner().invoke(app, command).stdout) for _ in range(2)]
+    assert [each["proof"]["state"] for each in found] == ["proven", "proven"]
+    assert found[0]["diff"] == found[1]["diff"]
+
+
 @pytest.mark.full
 @pytest.mark.parametrize(("sample", "number"), ENTRIES)
 def test_a_recorded_proposal_finds_its_record(sample: str, number: int, tmp_path: Path) -> None:
