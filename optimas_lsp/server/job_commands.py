@@ -161,7 +161,7 @@ class JobCommands:
         (identifier,) = words(arguments, "the id of a job", least=1, most=1)
         rewrites = await self.rewrites()
         job = rewrites.get(identifier or "")
-        found = await self._session.background.run(_kept, rewrites.store.outcome_path(job))
+        found = await self._session.background.run(kept_outcome, rewrites.store.outcome_path(job))
         page = None if not found or job.kind != "rewrite" else await self._page(rewrites.store.outcome_path(job))
         return {
             "schema": SCHEMA,
@@ -230,7 +230,7 @@ def words(arguments: list[Any], what: str, *, least: int, most: int) -> list[str
     return given
 
 
-def _kept(path: Path) -> dict[str, Any]:
+def kept_outcome(path: Path) -> dict[str, Any]:
     """The outcome as it was kept; empty where there is none, or none that can be read."""
     try:
         found: object = json.loads(path.read_bytes())

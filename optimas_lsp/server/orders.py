@@ -19,6 +19,7 @@ from optimas_lsp.server.regions import Block, region, whole_lines
 from optimas_lsp.server.rewrites import Order
 from optimas_lsp.server.snapshot import Snapshot
 from optimas_lsp.server.views import FileIndex, OpenReport, index
+from optimas_lsp.server.wording import one_line
 
 if TYPE_CHECKING:
     from optimas_lsp.insight.evidence import Evidence, KernelAnalysis
@@ -111,7 +112,7 @@ async def rewrite_order(session: Session, workspace: Workspace, about: Target, t
         folder=about.folder,
         report=about.report.path,
         report_sha256=about.report.loaded.analysis.report.sha256,
-        kernel=about.kernel.base_name,
+        kernel=one_line(about.kernel.base_name),
         mangled=about.kernel.mangled,
         finding=finding,
         transformation=transformation,
@@ -130,7 +131,7 @@ def new_id() -> str:
 
 def _title(about: Target, finding: str, transformation: str) -> str:
     what = f"Try {transformation} on" if transformation else "Optimise"
-    return f"{what} {about.kernel.base_name}" + (f" at {finding}" if finding else "")
+    return one_line(f"{what} {about.kernel.base_name}") + (f" at {finding}" if finding else "")
 
 
 def saved_text(path: Path, document: Document | None) -> tuple[SourceText, bytes]:

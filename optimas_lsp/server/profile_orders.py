@@ -16,7 +16,7 @@ from optimas_lsp.server.job_board import now
 from optimas_lsp.server.job_outcome import JobError
 from optimas_lsp.server.orders import Target, new_id, saved_text
 from optimas_lsp.server.rewrites import Order
-from optimas_lsp.server.wording import Markup
+from optimas_lsp.server.wording import Markup, one_line
 
 if TYPE_CHECKING:
     from optimas_lsp.config import Settings
@@ -46,8 +46,16 @@ class Plan:
         ours = ["optimas", "profile", "--kernel", self.kernel, "-o", str(relative.with_suffix("")), "--", *self.program]
         lines = [f"# Profile {MARKDOWN.escape(name)}", "", f"Not done here: {MARKDOWN.escape(self.hindrance)}.", ""]
         lines += [f"On a machine with an NVIDIA GPU and Nsight Compute, in a copy of `{self.folder}`:", ""]
-        lines += [f"    {shlex.join(each)}" for each in (*self.build, ["mkdir", "-p", str(relative.parent)], ours)]
-        lines += ["", "or, where optimas is not installed, instead of the last line:", "", f"    {shlex.join(ncu)}", ""]
+        lines += [
+            f"    {one_line(shlex.join(each))}" for each in (*self.build, ["mkdir", "-p", str(relative.parent)], ours)
+        ]
+        lines += [
+            "",
+            "or, where optimas is not installed, instead of the last line:",
+            "",
+            f"    {one_line(shlex.join(ncu))}",
+            "",
+        ]
         lines += [f"Then put the report into `{self.report.parent}`: it is noticed and read.", ""]
         return "\n".join(lines)
 
@@ -75,7 +83,8 @@ def plan(about: Target) -> Plan:
     except OptimasError as error:
         hindrance = error.what
     stamp = datetime.datetime.now().astimezone().strftime("%Y%m%d-%H%M%S")
-    report = folder / "profiles" / f"{about.kernel.base_name}-{stamp}.ncu-rep"
+    named = re.sub(r"[^\w-]+", "_", about.kernel.base_name)[:60]  # a report may call its kernels anything
+    report = folder / "profiles" / f"{named}-{stamp}.ncu-rep"
     kernel = f"^{re.escape(about.kernel.base_name)}$"
     return Plan(folder, target.build, program, kernel, ncu, report, hindrance)
 
@@ -93,12 +102,12 @@ def profile_order(about: Target, wanted: Plan, settings: Settings) -> Order:
     job = Job(
         id=new_id(),
         kind="profile",
-        title=f"Profile {about.kernel.base_name}",
+        title=one_line(f"Profile {about.kernel.base_name}"),
         path=about.path,
         uri=about.uri,
         folder=about.folder,
         report=about.report.path,
-        kernel=about.kernel.base_name,
+        kernel=one_line(about.kernel.base_name),
         mangled=about.kernel.mangled,
         created=now(),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -170,6 +171,45 @@ async def test_an_edit_that_was_skipped_though_the_client_says_it_applied_it_is_
     assert "the text is as before: it skipped the edit" in answer["sentence"]
     assert case.editor.messages[-1].type == types.MessageType.Warning
     assert len(await case.offered()) == 1
+
+
+async def test_an_editor_that_does_something_else_is_not_believed(case: Case) -> None:
+    editor = case.editor
+
+    def otherwise(_: types.ApplyWorkspaceEditParams) -> types.ApplyWorkspaceEditResult:
+        inside = types.Position(case.line + 2, 0)
+        change = types.TextDocumentContentChangePartial(range=types.Range(inside, inside), text="int")
+        editor.edit(case.uri, editor.versions[case.uri] + 1, change)
+        return types.ApplyWorkspaceEditResult(applied=False, failure_reason="half\x1b[2J")
+
+    kept = editor.protocol.fm.features.pop(types.WORKSPACE_APPLY_EDIT)
+    editor.feature(types.WORKSPACE_APPLY_EDIT)(otherwise)
+    answer = await editor.command("applyOutcome", case.job)
+    editor.protocol.fm.features[types.WORKSPACE_APPLY_EDIT] = kept
+    assert not answer["applied"]
+    assert answer["sentence"] == "adjacent_kernel is neither as before nor as rewritten now: undo, then try again"
+
+
+async def test_while_the_editor_waits_for_its_user_a_second_wish_is_answered(case: Case) -> None:
+    editor, shown, decided = case.editor, asyncio.Event(), asyncio.Event()
+    await case.settings(jobs={"confirm": True})
+
+    async def preview(params: types.ApplyWorkspaceEditParams) -> types.ApplyWorkspaceEditResult:
+        shown.set()
+        await decided.wait()
+        editor.take(params.edit)
+        return types.ApplyWorkspaceEditResult(applied=True)
+
+    kept = editor.protocol.fm.features.pop(types.WORKSPACE_APPLY_EDIT)
+    editor.feature(types.WORKSPACE_APPLY_EDIT)(preview)
+    first = asyncio.ensure_future(editor.command("applyOutcome", case.job))
+    await shown.wait()
+    with pytest.raises(JsonRpcException, match="still waits for your answer in the editor"):
+        await editor.command("applyOutcome", case.job)
+    decided.set()
+    assert (await first)["applied"]
+    editor.protocol.fm.features[types.WORKSPACE_APPLY_EDIT] = kept
+    await case.settings()
 
 
 async def test_a_stale_offer_is_disabled_with_its_reason_or_left_out(case: Case) -> None:

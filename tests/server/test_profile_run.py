@@ -10,9 +10,15 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
+
+from optimas_lsp.server.profile_orders import plan
+
+if TYPE_CHECKING:
+    from optimas_lsp.server.orders import Target
 
 NCU = """#!/bin/sh
 [ "$1" = --version ] && exit 0
@@ -85,3 +91,16 @@ def test_a_build_that_fails_is_said_with_its_last_line(asked: dict[str, Any], tm
     seen = talk(asked, "yes", tmp_path / "state")
     assert "missing.cu" in seen[-1]["what"]
     assert not Path(asked["report"]).exists()
+
+
+def test_a_kernels_name_leads_nowhere_else(tmp_path: Path) -> None:
+    (tmp_path / "a.cu").write_text("text\n")
+    (tmp_path / "optimas.toml").write_text('[target.inputs]\ndefault = ["/bin/true"]\n')
+    kernel = SimpleNamespace(base_name="../../.ssh/k\n<int>" + "x" * 500)
+    about = SimpleNamespace(path=tmp_path / "a.cu", document=None, kernel=kernel)
+    found = plan(cast("Target", about))
+    assert found.report.parent == tmp_path / "profiles"
+    assert found.report.name.startswith("_ssh_k_int_x")
+    assert len(found.report.name) < 100
+    text = found.text(kernel.base_name)
+    assert "\n<int>" not in text
