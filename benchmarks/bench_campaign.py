@@ -85,7 +85,7 @@ def main() -> None:
 
         results = Results(Path(folder) / "results")
         engine = EngineEntry(workers=2)
-        run = Run(plan.experiments, lanes_of(plan.loaded.campaign.backend, plan), engine, results, simulated, tell)
+        run = Run(plan.experiments, lanes_of(plan), engine, results, simulated, tell)
         cpu, wall = time.process_time(), time.perf_counter()
         run.go()
         own, took = time.process_time() - cpu, time.perf_counter() - wall

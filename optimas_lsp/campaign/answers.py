@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 from optimas_lsp.campaign.outcomes import ENDED, WRONG, clusters, ends, grouped, model_of
-from optimas_lsp.campaign.row import GATES, Row
+from optimas_lsp.campaign.row import GATES, UNANSWERED, Row
 from optimas_lsp.campaign.statistics import mean, percentile, share
 from optimas_lsp.campaign.table import Chart, Column, Table, Value
 
@@ -18,6 +18,7 @@ def correctness(rows: Sequence[Row]) -> Table:
     """What became of every answer, and whether anything wrong was offered; one line a backend."""
     columns = (
         Column("backend"),
+        Column("not answered", "count"),
         Column("answers", "count"),
         Column("no proposal", "count"),
         Column("refused", "count"),
@@ -37,6 +38,7 @@ def correctness(rows: Sequence[Row]) -> Table:
     for name, group in grouped(rows, model_of):
         tries = Counter(each for row in group for each in row.tries.split())
         stages = Counter(each.partition(":")[0] for each in tries.elements())
+        unanswered = sum(tries[f"propose:{kind}"] for kind in UNANSWERED)
         wrong = sum(tries[f"prove:{gate}"] for gate in WRONG)
         run = stages["prove"] + stages["proven"] + stages["compared"] - tries["prove:static"]
         offered = [row for row in group if row.ending == "proven"]
@@ -44,8 +46,9 @@ def correctness(rows: Sequence[Row]) -> Table:
         body.append(
             (
                 name,
-                tries.total(),
-                stages["propose"],
+                unanswered,
+                tries.total() - unanswered,
+                stages["propose"] - unanswered,
                 stages["guard"],
                 stages["compile"],
                 stages["not-proven"] + stages["stands"],
@@ -62,6 +65,7 @@ def correctness(rows: Sequence[Row]) -> Table:
         )
     notes = (
         "An experiment asks again after an answer that did not hold, so there are more answers than experiments.",
+        "not answered: the model's service gave an error, a limit or nothing in time; the experiment counts as failed.",
         "refused: by a guardrail. wrong: did not build, run or compute bit for bit the same in the proof.",
         "only compared: right and timed in a short proof, another was better. offered: experiments that ended proven.",
     )

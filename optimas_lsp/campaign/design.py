@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast, get_args
@@ -18,6 +19,8 @@ from optimas_lsp.rewrite.subsets import SEVEN, parse_subset
 
 MANUAL = "see docs/campaign.md for every key"
 
+MONTH_S = 30 * 86_400
+
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]*$", max_length=60)]
 
 
@@ -26,6 +29,46 @@ def _subset(text: str) -> str:
         return parse_subset(text).name
     except ConfigError as error:
         raise ValueError(error.sentence()) from None
+
+
+def _once(values: tuple[str, ...]) -> tuple[str, ...]:
+    """Each value once: what is named twice would be the same experiment twice."""
+    for value in values:
+        if values.count(value) > 1:
+            raise ValueError(f"'{value}' is named twice")
+    return values
+
+
+def _pattern(text: str) -> str:
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise ValueError(f"not a regular expression: {error}") from None
+    return text
+
+
+def _not_set(*names: str) -> AfterValidator:
+    """Settings without those that are keys of the entry itself."""
+
+    def check(settings: dict[str, Any]) -> dict[str, Any]:
+        for name in names:
+            if name in settings:
+                raise ValueError(f"'{name}' is a key of its own: write it beside 'settings'")
+        return settings
+
+    return AfterValidator(check)
+
+
+def _counted(provider: dict[str, Any]) -> dict[str, Any]:
+    """A provider whose numbers of nodes, which say how many workers there are, are numbers."""
+    for name in ("max_blocks", "nodes_per_block"):
+        value: object = provider.get(name, 1)
+        if not isinstance(value, int) or value < 1:
+            raise ValueError(f"'{name}' has to be a whole number from 1, not {value!r}")
+    return provider
+
+
+Names = Annotated[tuple[str, ...], AfterValidator(_once)]
 
 
 class ProgramEntry(Frozen):
@@ -38,8 +81,10 @@ class ProgramEntry(Frozen):
     folder: str
     source: str
     profile: str
-    kernels: tuple[str, ...] = Field(default=("",), min_length=1)
-    inputs: tuple[str, ...] = ()
+    kernels: Annotated[tuple[Annotated[str, AfterValidator(_pattern)], ...], AfterValidator(_once)] = Field(
+        default=("",), min_length=1
+    )
+    inputs: Names = ()
 
 
 class BackendEntry(Frozen):
@@ -50,7 +95,7 @@ class BackendEntry(Frozen):
     model: str = ""
     concurrent: int = Field(default=0, ge=0, description="experiments that use it at once, at most")
     requests_per_minute: float = Field(default=0, ge=0)
-    settings: dict[str, Any] = Field(default={})
+    settings: Annotated[dict[str, Any], _not_set("backend", "model")] = Field(default={})
 
 
 class DeviceEntry(Frozen):
@@ -58,14 +103,16 @@ class DeviceEntry(Frozen):
 
     name: Name = "local"
     executor: ExecutorName = "local"
-    settings: dict[str, Any] = Field(default={})
+    settings: Annotated[dict[str, Any], _not_set("executor")] = Field(default={})
 
 
 class Crossing(Frozen):
     """``[design]``: what every program, kernel, backend and device is combined with."""
 
-    evidence: tuple[Annotated[str, AfterValidator(_subset)], ...] = Field(default=SEVEN, min_length=1)
-    inputs: tuple[str, ...] = Field(default=(), description="empty: each program's timed input only")
+    evidence: Annotated[tuple[Annotated[str, AfterValidator(_subset)], ...], AfterValidator(_once)] = Field(
+        default=SEVEN, min_length=1
+    )
+    inputs: Names = Field(default=(), description="empty: each program's timed input only")
     repetitions: int = Field(default=1, ge=1, le=1000)
     past: Literal["ignore", "others", "use"] = Field(
         default="ignore", description="what past attempts may give: nothing, those on other kernels, or all"
@@ -87,8 +134,8 @@ class EngineEntry(Frozen):
     workers_per_gpu: int = Field(default=1, ge=1, le=16)
     retries: int = Field(default=2, ge=0, le=20, description="for experiments whose process or node was lost")
     outstanding: int = Field(default=0, ge=0, description="experiments handed to Parsl at once; 0: twice its workers")
-    time_limit_s: float = Field(default=3600, gt=0, description="an experiment that takes longer is ended")
-    provider: dict[str, Any] = Field(default={})
+    time_limit_s: float = Field(default=3600, gt=0, le=MONTH_S, description="an experiment that takes longer is ended")
+    provider: Annotated[dict[str, Any], AfterValidator(_counted)] = Field(default={})
     options: dict[str, Any] = Field(default={})
 
 
@@ -139,7 +186,14 @@ class Loaded(Frozen):
         rewrite = {**backend.settings, "backend": backend.backend, "model": backend.model}
         prove = {**device.settings, "executor": device.executor}
         if prove.get("records"):
-            prove["records"] = str((self.file.parent / str(prove["records"])).absolute())
+            records = (self.file.parent / str(prove["records"])).absolute()
+            if device.executor == "recorded" and not records.exists():
+                raise ConfigError(
+                    f"[[device]] '{device.name}': 'records' names {records}, which does not exist",
+                    where=self.file,
+                    remedy="paths are relative to the campaign's file",
+                )
+            prove["records"] = str(records)
         where = f"{self.file}, backend '{backend.name}', device '{device.name}'"
         corpus = {"enable": self.campaign.corpus}
         return parse({"rewrite": rewrite, "prove": prove, "corpus": corpus}, where=where, base=program.settings)
@@ -219,6 +273,8 @@ def _words(item: Mapping[str, Any], table: Mapping[str, Any]) -> str:
         return f"{place}unknown key '{rest}'" + (f" (did you mean '{near[0]}'?)" if near else "")
     if item["type"] == "missing":
         return f"{place}'{rest}' is missing"
+    if item["type"] == "value_error":
+        return f"{place}'{rest}': {str(item['msg']).removeprefix('Value error, ')}"
     return f"{place}'{rest}': {item['msg']} (found {item['input']!r})"
 
 

@@ -255,11 +255,12 @@ def _money(left: list[Experiment], looks: Mapping[tuple[str, ...], _Look]) -> Mo
             continue
         rewrite = look.settings.rewrite
         tries, longest = rewrite.attempts, rewrite.max_tokens
-        low = Usage(input_tokens=asked, output_tokens=min(ANSWER_TOKENS, longest))
+        samples, series = rewrite.samples, rewrite.samples * look.settings.search.rounds
+        low = Usage(input_tokens=samples * asked, output_tokens=samples * min(ANSWER_TOKENS, longest))
         again = sum(asked + number * longest for number in range(tries))  # each try sends the answers before it
-        high = Usage(input_tokens=again, output_tokens=tries * longest)
-        low_tokens += asked + min(ANSWER_TOKENS, longest)
-        high_tokens += again + tries * longest
+        high = Usage(input_tokens=series * again, output_tokens=series * tries * longest)
+        low_tokens += samples * (asked + min(ANSWER_TOKENS, longest))
+        high_tokens += series * (again + tries * longest)
         prices = [priced(usage, destination, rewrite).cost_usd for usage in (low, high)]
         if prices[0] is None or prices[1] is None:
             unknown[each.axes.model or each.axes.backend] += 1

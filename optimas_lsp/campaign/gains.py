@@ -95,7 +95,7 @@ def amounts(rows: Sequence[Row]) -> Table:
             )
     notes = (
         "gain: old kernel time over new, minus one; where nothing was offered it is 0. time saved: 1 - new over old.",
-        "low, high: 95 % interval (bootstrap over kernels); none for a single kernel.",
+        "low, high: 95 % interval (bootstrap over kernels); none for fewer than 4 kernels.",
     )
     return Table("gains", "Gains", columns, tuple(body), notes)
 

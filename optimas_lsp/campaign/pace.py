@@ -1,7 +1,7 @@
 """Backpressure: how many experiments are under way at once, in all and for each backend, and how soon the next may ask.
 
-A backend with ``requests_per_minute`` starts an experiment only when the requests that it may send at most, one a try,
-fit into the rate; so the service sees no more than that however the tries end.
+A backend with ``requests_per_minute`` starts an experiment only when the questions that it may ask at most fit into the
+rate, however they are answered. What a service turns away is sent again when it says, and comes on top.
 """
 
 from __future__ import annotations
@@ -11,6 +11,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from optimas_lsp.campaign.experiment import Experiment
+from optimas_lsp.config import Settings
+
+
+def questions(settings: Settings) -> int:
+    """Questions that an experiment asks its model at most: every try of every sample in every round."""
+    return settings.rewrite.attempts * settings.rewrite.samples * settings.search.rounds
 
 
 @dataclass

@@ -15,6 +15,7 @@ from pydantic import Field
 from optimas_lsp import __version__
 from optimas_lsp.campaign.experiment import SCHEMA, Axes
 from optimas_lsp.profile.model import Frozen
+from optimas_lsp.rewrite.optimize import CANNOT_BUILD
 from optimas_lsp.rewrite.outcome import Attempt, Rewriting
 from optimas_lsp.rewrite.parse import NoProposal
 
@@ -31,7 +32,8 @@ Ending = Literal[
 ]
 """``proven``: right and faster. ``refuted``: wrong or not faster. ``not-proven``: it stands, but nobody ran it.
 ``not-built``, ``refused`` (by a guardrail), ``unusable`` (no proposal): how the last try ended. ``nothing``: no change
-was proposed. ``no-evidence``: the report has none of the kind. ``failed``: the experiment itself broke."""
+was proposed. ``no-evidence``: the report has none of the kind. ``failed``: the experiment itself broke, its model's
+service gave no answer, or nothing could be built where it ran."""
 
 OPEN: tuple[Ending, ...] = ("not-proven", "failed")
 """Endings that another machine or day may change; ``optimas campaign run --again`` takes their names."""
@@ -45,6 +47,9 @@ ENDED_BEFORE: dict[str | None, Ending] = {
     "compile": "not-built",
     "prove": "refuted",
 }
+
+UNANSWERED = ("api-error", "rate-limit", "time-out", "cancelled")
+"""Kinds of no proposal that are the service's and say nothing about the model: asked again, it may answer."""
 
 NOT_APPLICABLE = frozenset({"EvidenceMissingError"})
 
@@ -165,6 +170,8 @@ def _gates(details: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _ending(rewriting: Rewriting) -> Ending:
+    if rewriting.status != "candidate" and rewriting.last is not None and _broke(rewriting.last):
+        return "failed"
     if rewriting.status == "nothing" or (rewriting.no_proposal is not None and rewriting.no_proposal.kind == "empty"):
         tried = [each for each in rewriting.attempts if each.stopped_at not in {None, "propose"}]
         return ENDED_BEFORE[_stage(tried[-1])] if tried else "nothing"
@@ -176,12 +183,19 @@ def _ending(rewriting: Rewriting) -> Ending:
     return ENDED_BEFORE.get(None if last is None else _stage(last), "unusable")
 
 
+def _broke(attempt: Attempt) -> bool:
+    """Whether it ended by what the answer is not to blame for: the service, or a machine without a compiler."""
+    outcome, built = attempt.reply.outcome, attempt.compiled
+    unanswered = isinstance(outcome, NoProposal) and outcome.kind in UNANSWERED
+    return unanswered or (attempt.stopped_at == "compile" and built is not None and built.status in CANNOT_BUILD)
+
+
 def _gate(rewriting: Rewriting, ending: Ending) -> str:
     """What ended it: the gate of the proof, the guardrail, the kind of no answer."""
     tried = [each for each in rewriting.attempts if each.stopped_at is not None and ":" in _try(each)]
     if ending in {"proven", "not-proven", "nothing"} or not tried:
         return ""
-    judged = [each for each in tried if each.stopped_at != "propose"] if ending != "unusable" else tried
+    judged = tried if ending in {"unusable", "failed"} else [each for each in tried if each.stopped_at != "propose"]
     return _stop(judged[-1] if judged else tried[-1]).partition(":")[2]
 
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from optimas_lsp.campaign.design import BackendEntry, EngineEntry
+from optimas_lsp.campaign.design import EngineEntry
 from optimas_lsp.campaign.engine import HOPELESS, Engine, EngineError, Perform
 from optimas_lsp.campaign.experiment import Experiment
-from optimas_lsp.campaign.pace import Lane, Pace
+from optimas_lsp.campaign.pace import Lane, Pace, questions
 from optimas_lsp.campaign.plan import Plan
 from optimas_lsp.campaign.progress import Progress
 from optimas_lsp.campaign.results import Results
@@ -110,14 +110,21 @@ def _ended(ends: queue.SimpleQueue[Ended], experiment: Experiment, future: Futur
     ends.put((experiment, future))
 
 
-def lanes_of(backends: Sequence[BackendEntry], plan: Plan) -> list[Lane]:
-    """One lane a backend; the requests of one experiment at most are its tries, and each may be sent again."""
-    tries: dict[str, int] = {}
-    for each in plan.experiments:
-        rewriting: dict[str, Any] = (each.request.settings or {}).get("rewrite") or {}
-        tries[each.lane] = int(rewriting.get("attempts", 1))
+def lanes_of(plan: Plan) -> list[Lane]:
+    """One lane a backend; an experiment counts for as many requests as the one of its lane that may ask most often."""
+    loaded, campaign = plan.loaded, plan.loaded.campaign
     return [
-        Lane(each.name, each.concurrent, each.requests_per_minute, max(1, tries.get(each.name, 1))) for each in backends
+        Lane(
+            backend.name,
+            backend.concurrent,
+            backend.requests_per_minute,
+            max(
+                questions(loaded.settings(program, backend, device))
+                for program in loaded.programs
+                for device in campaign.device
+            ),
+        )
+        for backend in campaign.backend
     ]
 
 
@@ -126,7 +133,7 @@ def run_of(plan: Plan, *, tell: Tell = lambda _progress, _experiment: None) -> R
     campaign = plan.loaded.campaign
     return Run(
         plan.experiments,
-        lanes_of(campaign.backend, plan),
+        lanes_of(plan),
         campaign.engine,
         Results(plan.loaded.results),
         tell=tell,

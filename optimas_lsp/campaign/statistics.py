@@ -14,6 +14,9 @@ RESAMPLES = 2000
 SEED = 20261201
 """Of the resampling, so that a report of the same dataset is the same."""
 
+FEWEST_GROUPS = 4
+"""With fewer groups a draw of one group only is likelier than 2.5 %, so that the interval would be the range."""
+
 FEWEST_PAIRS = 6
 """Fewer pairs that differ cannot reach 5 % in a two-sided Wilcoxon test."""
 
@@ -78,14 +81,14 @@ def percentile(values: Sequence[float], q: float) -> float:
 
 
 def _bootstrap(groups: Sequence[Sequence[float]], of: Callable[[list[float]], float]) -> Interval | None:
-    """Percentile bootstrap over groups (clusters); one group gives no interval."""
+    """Percentile bootstrap over groups (clusters); fewer than FEWEST_GROUPS give no interval."""
     import numpy as np
 
     filled = [list(group) for group in groups if group]
     if not filled:
         return None
     value = of([each for group in filled for each in group])
-    if len(filled) < 2:
+    if len(filled) < FEWEST_GROUPS:
         return Interval(value)
     chance = np.random.default_rng(SEED)
     drawn: list[list[int]] = chance.integers(0, len(filled), (RESAMPLES, len(filled))).tolist()

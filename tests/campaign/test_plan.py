@@ -14,6 +14,7 @@ from optimas_lsp.campaign.design import read
 from optimas_lsp.campaign.estimate import estimate
 from optimas_lsp.campaign.experiment import _file_digest
 from optimas_lsp.campaign.plan import Plan
+from optimas_lsp.campaign.run import lanes_of
 from optimas_lsp.cli.app import app
 
 if TYPE_CHECKING:
@@ -118,6 +119,22 @@ def test_the_plan_tells_count_time_cost_and_commands_before_anything_runs(
     low, high = data["usd"]
     assert 0 < low < high
     assert len(data["matrix"]) == data["experiments"] == 2
+
+
+def test_every_question_that_a_model_may_be_asked_counts_for_its_rate_and_cost(campaign: Write) -> None:
+    model = '[[backend]]\nname = "big"\nbackend = "openai"\nmodel = "gpt-5"\nrequests_per_minute = 60\n'
+    cost: list[list[float]] = []
+    for attempts, samples in ((1, 1), (3, 1), (2, 4)):
+        settings = f"settings = {{ attempts = {attempts}, samples = {samples} }}\n"
+        plan = Plan.of(read(campaign(evidence=("pc",), more=model + settings)))
+        [lane] = lanes_of(plan)
+        assert lane.asks == attempts * samples
+        money = estimate(plan, ()).money
+        cost.append([money.low_usd, money.high_usd])
+    assert cost[1][0] == cost[0][0]
+    assert cost[1][1] > 3 * cost[0][1]  # each try sends the answers before it
+    assert cost[2][0] == pytest.approx(4 * cost[0][0])
+    assert cost[2][1] > 8 * cost[0][1]
 
 
 def test_what_a_campaign_file_makes_pilot_jobs_and_connections_run_is_shown_too(campaign: Write) -> None:

@@ -75,6 +75,28 @@ def test_a_time_of_another_input_decides_nothing_here(timed: str, is_known: bool
     assert (known(fast), improved(fast)) == (is_known, is_known)
 
 
+@pytest.mark.parametrize("kind", ["api-error", "rate-limit", "time-out"])
+def test_a_service_without_an_answer_says_nothing_about_its_model(kind: Any) -> None:
+    silent = Reply(outcome=NoProposal(kind=kind, sentence="no answer"))
+    row = outcome("no-proposal", attempt(1, silent, stopped_at="propose", problem="no answer"))
+    assert (row.ending, row.gate, known(row)) == ("failed", kind, False)
+    slow = attempt(1, proof=proof("refuted", "time", "large", 0.97), stopped_at="prove", problem="slower")
+    row = outcome("refuted", slow, attempt(2, silent, stopped_at="propose", problem="no answer"))
+    assert (row.ending, row.gate, row.tries) == ("failed", kind, f"prove:time propose:{kind}")
+    refusal = Reply(outcome=NoProposal(kind="refusal", sentence="no"))
+    row = outcome("no-proposal", attempt(1, refusal, stopped_at="propose", problem="no"))
+    assert (row.ending, known(row)) == ("unusable", True)
+    fast = attempt(2, proof=proof("proven", "time", "large", 1.5))
+    row = outcome("candidate", attempt(1, silent, stopped_at="propose", problem="no answer"), fast, chosen=2)
+    assert (row.ending, row.speedup) == ("proven", 1.5)
+
+
+def test_a_machine_without_a_compiler_decides_nothing() -> None:
+    built = Compiled(status="no-compiler", sentence="there is no nvcc")
+    row = outcome("manual-review", attempt(1, compiled=built, stopped_at="compile", problem="there is no nvcc"))
+    assert (row.ending, row.gate, known(row)) == ("failed", "no-compiler", False)
+
+
 def test_a_candidate_that_only_lost_to_another_is_told_apart() -> None:
     short = proof("not-proven", "time", "large", 1.2)
     lost = attempt(1, proof=short, screened=short, stopped_at="prove", problem="not chosen")

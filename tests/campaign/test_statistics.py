@@ -18,14 +18,15 @@ def test_wilsons_interval_of_a_worked_example() -> None:
 
 
 def test_the_bootstrap_draws_whole_groups_and_is_the_same_each_time() -> None:
-    alike = [[1.0] * 50, [3.0] * 50]  # 100 values, but two kernels: little is known
+    alike = [[1.0] * 50, [3.0] * 50, [1.0] * 50, [3.0] * 50]  # 200 values, but four kernels: little is known
     found = mean(alike)
     assert found is not None
     assert found == mean(alike)
     assert (found.value, found.low, found.high) == (2.0, 1.0, 3.0)
-    one = mean([[1.0, 2.0, 3.0]])
-    assert one is not None
-    assert (one.value, one.low, one.high) == (2.0, None, None)
+    for few in ([[1.0, 2.0, 3.0]], [[1.0], [3.0]], [[1.0], [2.0], [3.0]]):
+        one = mean(few)
+        assert one is not None
+        assert (one.value, one.low, one.high) == (2.0, None, None)
     assert mean([[], []]) is None
     middle = median([[1.0], [2.0], [9.0]])
     assert middle is not None

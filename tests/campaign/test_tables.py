@@ -66,7 +66,16 @@ def test_only_known_outcomes_are_in_the_denominator() -> None:
     assert gains.column("of") == ("improved", "known")
     assert gains.column("mean gain") == pytest.approx((0.75, 0.3))
     assert gains.column("mean time saved") == pytest.approx(((1 / 2 + 1 / 3) / 2, (1 / 2 + 1 / 3) / 5))
-    assert cell(gains, "mean low") <= 0.75 <= cell(gains, "mean high")
+    assert gains.column("kernels") == (2, 5)
+    assert cell(gains, "mean low") is None  # two kernels say too little
+    assert cell(gains, "mean low", 1) <= 0.3 <= cell(gains, "mean high", 1)
+
+
+def test_what_a_service_did_not_answer_is_no_answer_of_its_model() -> None:
+    rows = (*ROWS, row(10, ending="failed", gate="rate-limit", tries="guard:scope propose:rate-limit"))
+    found = one("correctness", rows)
+    assert [cell(found, name) for name in ("not answered", "answers", "no proposal", "refused")] == [1, 10, 1, 2]
+    assert [cell(one("overview", rows), name) for name in ("failed", "known", "improved")] == [2, 5, 2]
 
 
 def test_every_answer_is_counted_where_it_stopped_and_a_wrong_one_is_never_offered() -> None:
