@@ -36,6 +36,7 @@ def overview(rows: Sequence[Row]) -> Table:
         Column("not proven", "count"),
         Column("timed elsewhere", "count"),
         Column("known", "count"),
+        Column("by a record", "count"),
         Column("improved", "count"),
         Column("improved of known", "percent"),
         Column("low", "percent"),
@@ -56,6 +57,7 @@ def overview(rows: Sequence[Row]) -> Table:
                 count["not-proven"],
                 sum(map(elsewhere, group)),
                 len(sure),
+                sum(bool(row.recorded) for row in sure),
                 len(better),
                 *ends(share(len(better), len(sure))),
             )
@@ -231,7 +233,8 @@ def evidence_tests(rows: Sequence[Row]) -> Table:
     )
     notes = (
         f"better: a greater gain than with {ALL} on the same kernel, input, backend and device.",
-        "p: two-sided Wilcoxon signed-rank test of the gains; empty where fewer than 6 pairs differ.",
+        "p: two-sided Wilcoxon signed-rank test of the gains; empty where fewer than 6 pairs differ. It treats "
+        "pairs as independent, which those on one kernel are not.",
     )
     return Table("evidence-tests", f"Evidence against {ALL}, in pairs", columns, body, notes)
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from optimas_lsp.campaign import answers, gains
+from optimas_lsp.campaign.outcomes import known
 from optimas_lsp.campaign.row import Row
 from optimas_lsp.campaign.table import Table
 
@@ -23,6 +25,25 @@ MAKERS: tuple[Callable[[Sequence[Row]], Table], ...] = (
 )
 
 
+PROOFS = ("overview", "gains", "kernels", "correctness", "evidence", "evidence-tests", "inputs")
+"""Tables whose figures come from proofs."""
+
+
 def tables(rows: Sequence[Row]) -> tuple[Table, ...]:
     """All tables, in the order of a report; raises MissingPackageError without scipy."""
-    return tuple(make(rows) for make in MAKERS)
+    note = _recorded(rows)
+    made = (make(rows) for make in MAKERS)
+    return tuple(replace(each, notes=(*each.notes, note)) if note and each.name in PROOFS else each for each in made)
+
+
+def _recorded(rows: Sequence[Row]) -> str:
+    """The sentence under every such table that says what of it was not measured by the campaign itself."""
+    sure = [row for row in rows if known(row)]
+    served = [row for row in rows if row.recorded]
+    if not served:
+        return ""
+    places = sorted({row.gpu or "an unknown GPU" for row in served})
+    return (
+        f"recorded: {sum(bool(row.recorded) for row in sure):,} of the {len(sure):,} known outcomes rest on a proof that "
+        f"was made before ({', '.join(places)}) and was not repeated for this campaign."
+    )

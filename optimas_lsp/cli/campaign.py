@@ -182,14 +182,13 @@ def _accepted(actions: Mapping[Path, Sequence[Action]], *, accept: bool) -> None
         lines.append(f"For the folder {folder}:")
         lines += [f"- {action.sentence()}" for action in left]
     watched = sys.stdin.isatty() and sys.stderr.isatty()
-    if accept or watched:
-        typer.echo("\n".join(["This campaign would", *lines]), err=True)
+    typer.echo("\n".join(["This campaign would", *lines]), err=True)
     if not accept and not (
         watched and typer.confirm("Accept all of this? (optimas consent revoke takes it back)", err=True)
     ):
         how = "not accepted" if watched else "never accepted, and nobody can be asked here"
         raise ConsentError(
-            f"this was {how}: " + "; ".join(line.strip() for line in "\n".join(lines).splitlines()),
+            f"this was {how}",
             remedy="run it on a terminal, or with --accept once you agree; optimas consent list shows what is accepted",
         )
     for folder, left in missing.items():

@@ -11,6 +11,7 @@ from optimas_lsp.campaign.estimate import Estimate
 from optimas_lsp.campaign.plan import Plan
 from optimas_lsp.campaign.progress import span
 from optimas_lsp.campaign.row import OPEN, Row
+from optimas_lsp.report.rows import plain
 
 AXES = (
     ("program", "programs"),
@@ -57,7 +58,7 @@ def as_text(plan: Plan, found: Estimate) -> str:
 def _values(plan: Plan, name: str) -> str:
     if name == "kernel":
         return ""
-    values = list(dict.fromkeys(str(getattr(each.axes, name)) for each in plan.experiments))
+    values = list(dict.fromkeys(plain(str(getattr(each.axes, name))) for each in plan.experiments))
     shown = ", ".join(value or "(the program's own)" for value in values[:12])
     return shown + (", …" if len(values) > 12 else "")
 
@@ -105,7 +106,7 @@ def status_text(total: int, rows: Sequence[Row]) -> str:
         lines.append(f"{ending:12} {count:>6,}{open_}")
     reasons = Counter((row.program, row.sentence) for row in rows if row.ending == "failed")
     lines += ["", "failures"] if reasons else []
-    lines += [f"{count:>6,}  {program}: {sentence}" for (program, sentence), count in reasons.most_common(20)]
+    lines += [f"{count:>6,}  {plain(program)}: {plain(sentence)}" for (program, sentence), count in reasons.most_common(20)]
     return "\n".join(lines) + "\n"
 
 

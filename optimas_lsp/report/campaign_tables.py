@@ -7,7 +7,8 @@ import io
 import textwrap
 from collections.abc import Iterable, Sequence
 
-from optimas_lsp.campaign.table import Table, shown
+from optimas_lsp.campaign.table import Kind, Table, Value, shown
+from optimas_lsp.report.rows import plain
 
 WIDEST = 44
 """Characters of a text cell on a terminal; longer ones are cut."""
@@ -19,7 +20,7 @@ def as_text(tables: Sequence[Table]) -> str:
 
 
 def _text(table: Table) -> str:
-    cells = [[_cut(shown(value, column.kind)) for value, column in zip(row, table.columns, strict=True)]
+    cells = [[_cut(_line(value, column.kind)) for value, column in zip(row, table.columns, strict=True)]
              for row in table.rows]  # fmt: skip
     heads = [column.name for column in table.columns]
     widths = [max(len(row[at]) for row in [heads, *cells]) for at in range(len(heads))]
@@ -35,6 +36,11 @@ def _text(table: Table) -> str:
     for note in table.notes:
         lines += textwrap.wrap(note, 118, initial_indent="* ", subsequent_indent="  ")
     return "\n".join(lines) + "\n"
+
+
+def _line(value: Value, kind: Kind) -> str:
+    """A cell on one line; a dataset may be somebody else's, and must neither drive the terminal nor make up rows."""
+    return plain(shown(value, kind))
 
 
 def _cut(text: str) -> str:
@@ -63,14 +69,14 @@ def _markdown(table: Table) -> str:
     rules = ("---" if column.kind == "text" else "---:" for column in table.columns)
     head = [f"### {table.title}", "", _pipes(column.name for column in table.columns), _pipes(rules)]
     body = [
-        _pipes(shown(value, column.kind) for value, column in zip(row, table.columns, strict=True))
+        _pipes(_line(value, column.kind) for value, column in zip(row, table.columns, strict=True))
         for row in table.rows
     ]
     return "\n".join([*head, *body, "", *(f"- {note}" for note in table.notes)]).rstrip() + "\n"
 
 
 def _pipes(cells: Iterable[str]) -> str:
-    plain = (cell.replace("|", r"\|").replace("\n", " ").replace("<", "&lt;") for cell in cells)
+    plain = (cell.replace("\\", r"\\").replace("|", r"\|").replace("<", "&lt;") for cell in cells)
     return "| " + " | ".join(plain) + " |"
 
 
@@ -100,11 +106,12 @@ def _latex(table: Table) -> str:
         r"    \midrule",
     ]
     for row in table.rows:
-        cells = (_plain(shown(value, column.kind)) for value, column in zip(row, table.columns, strict=True))
+        cells = (_plain(_line(value, column.kind)) for value, column in zip(row, table.columns, strict=True))
         lines.append("    " + " & ".join(cells) + r" \\")
     lines += [r"    \bottomrule", r"  \end{tabular}", r"\end{table}"]
     return "\n".join(lines) + "\n"
 
 
 def _plain(text: str) -> str:
-    return text.translate(_SPECIAL)
+    own = "{}" if text.startswith(("[", "*")) else ""  # the end of the row before would take it for its option
+    return own + text.translate(_SPECIAL)

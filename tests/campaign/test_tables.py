@@ -71,6 +71,35 @@ def test_only_known_outcomes_are_in_the_denominator() -> None:
     assert cell(gains, "mean low", 1) <= 0.3 <= cell(gains, "mean high", 1)
 
 
+def test_a_hostile_dataset_neither_drives_the_terminal_nor_makes_up_rows_or_markup() -> None:
+    name = "[9pt]\x1b[2Jx\n| y \\| z\r& 100% <script>alert(1)</script> $\\input{a}$ a_b"
+    found = tables([proven(1, 2.0).model_copy(update={"program": name, "backend": name, "gpu": name, "device": name})])
+    plain = tables([proven(1, 2.0).model_copy(update={"gpu": "H200"})])
+    for say in (as_text, as_markdown, as_latex):
+        text = say(found)
+        assert "\x1b" not in text
+        assert "\r" not in text
+        assert len(text.splitlines()) == len(say(plain).splitlines())
+    assert "<script" not in as_markdown(found)
+    assert "\\input" not in as_latex(found)
+    assert "\n    [" not in as_latex(found)
+    assert r"\& 100\% \textless{}script" in as_latex(found)
+    assert r"y \\\| z" in as_markdown(found)
+    assert "<script>alert" not in render_campaign(found, name)
+
+
+def test_every_table_of_proofs_says_what_was_recorded() -> None:
+    label = "recorded on NVIDIA H200, 2026-12-01"
+    rows = (*ROWS, proven(10, 2.0, recorded=label, gpu="NVIDIA H200"), proven(11, None, timed_input="s", recorded=label))
+    words = "recorded: 1 of the 6 known outcomes rest on a proof that was made before"
+    for table in tables(rows):
+        told = any(words in note for note in table.notes)
+        assert told == (table.name not in {"failures", "ear", "alignment", "overhead", "provenance"}), table.name
+    assert cell(one("overview", rows), "by a record") == 1
+    assert "1 of the known outcomes are from recorded proofs" in render_campaign(tables(rows), "x")
+    assert not any("recorded:" in note for table in tables(ROWS) for note in table.notes)
+
+
 def test_what_a_service_did_not_answer_is_no_answer_of_its_model() -> None:
     rows = (*ROWS, row(10, ending="failed", gate="rate-limit", tries="guard:scope propose:rate-limit"))
     found = one("correctness", rows)
