@@ -233,8 +233,8 @@ def evidence_tests(rows: Sequence[Row]) -> Table:
     )
     notes = (
         f"better: a greater gain than with {ALL} on the same kernel, input, backend and device.",
-        "p: two-sided Wilcoxon signed-rank test of the gains; empty where fewer than 6 pairs differ. It treats "
-        "pairs as independent, which those on one kernel are not.",
+        "p: two-sided Wilcoxon signed-rank test of the gains; empty where fewer than 6 pairs differ.",
+        "The test treats pairs as independent, which those on one kernel are not.",
     )
     return Table("evidence-tests", f"Evidence against {ALL}, in pairs", columns, body, notes)
 

@@ -26,6 +26,9 @@ except ImportError:  # Windows has no advisory locks of this kind
 
 SUFFIX = ".jsonl.zst"
 
+NO_RESULT = "this is no result of an experiment"
+RUN_AGAIN = "optimas campaign run runs its experiment again"
+
 
 class ResultsError(OptimasError):
     """Results cannot be read or written."""
@@ -66,7 +69,15 @@ class Results:
 
     def row(self, key: str) -> dict[str, Any]:
         """The row of one experiment; raises ResultsError."""
-        return next(self._read(self.place(key)))
+        return self._first(self.place(key))
+
+    def sound(self, key: str) -> dict[str, Any] | None:
+        """The row of one experiment; None where its file is none, such as after a disk or a node broke."""
+        try:
+            row = self.row(key)
+        except ResultsError:
+            return None
+        return row if row.get("key") == key and "ending" in row else None
 
     def outcome(self, key: str) -> dict[str, Any] | None:
         """Everything about one experiment; None when it failed before there was an outcome."""
@@ -77,7 +88,7 @@ class Results:
     def rows(self) -> Iterator[dict[str, Any]]:
         """All rows, ordered by key."""
         for path in sorted(self._paths()):
-            yield next(self._read(path))
+            yield self._first(path)
 
     def drop(self, key: str) -> None:
         """Forget a result, so that its experiment runs again."""
@@ -94,6 +105,13 @@ class Results:
                         if each.name.endswith(SUFFIX) and not each.name.startswith(".")
                     )
 
+    @classmethod
+    def _first(cls, path: Path) -> dict[str, Any]:
+        row = next(cls._read(path), None)
+        if row is None:
+            raise ResultsError(NO_RESULT, where=path, remedy=RUN_AGAIN)
+        return row
+
     @staticmethod
     def _read(path: Path) -> Iterator[dict[str, Any]]:
         try:
@@ -103,9 +121,7 @@ class Results:
         except FileNotFoundError:
             raise ResultsError("there is no such result", where=path) from None
         except (OSError, ValueError, TypeError, zstandard.ZstdError):
-            raise ResultsError(
-                "this is no result of an experiment", where=path, remedy="delete the file: its experiment runs again"
-            ) from None
+            raise ResultsError(NO_RESULT, where=path, remedy=RUN_AGAIN) from None
 
     @contextlib.contextmanager
     def alone(self) -> Generator[None]:

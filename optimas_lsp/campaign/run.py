@@ -63,10 +63,11 @@ class Run:
             return progress
 
     def left(self, again: Collection[str] = ()) -> tuple[Experiment, ...]:
-        """What is not finished, and what ended as ``again`` says: its result stays until the next takes its place."""
-        done = self.results.keys() & {each.key for each in self.experiments}
-        if again:
-            done = {key for key in done if self.results.row(key)["ending"] not in again}
+        """What is not finished or cannot be read, and what ended as ``again`` says: a result stays until the next takes
+        its place."""
+        there = self.results.keys() & {each.key for each in self.experiments}
+        rows = ((key, self.results.sound(key)) for key in there)
+        done = {key for key, row in rows if row is not None and row["ending"] not in again}
         return tuple(each for each in self.experiments if each.key not in done)
 
     def _loop(self, engine: Engine, pace: Pace, progress: Progress) -> None:

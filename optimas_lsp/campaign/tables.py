@@ -43,7 +43,8 @@ def _recorded(rows: Sequence[Row]) -> str:
     if not served:
         return ""
     places = sorted({row.gpu or "an unknown GPU" for row in served})
+    count = sum(bool(row.recorded) for row in sure)
     return (
-        f"recorded: {sum(bool(row.recorded) for row in sure):,} of the {len(sure):,} known outcomes rest on a proof that "
-        f"was made before ({', '.join(places)}) and was not repeated for this campaign."
+        f"recorded: {count:,} of the {len(sure):,} known outcomes rest on a proof that was made before "
+        f"({', '.join(places)}) and was not repeated for this campaign."
     )

@@ -104,9 +104,9 @@ def status_text(total: int, rows: Sequence[Row]) -> str:
     for ending, count in Counter(row.ending for row in rows).most_common():
         open_ = f"   (optimas campaign run --again {ending} tries them again)" if ending in OPEN else ""
         lines.append(f"{ending:12} {count:>6,}{open_}")
-    reasons = Counter((row.program, row.sentence) for row in rows if row.ending == "failed")
+    reasons = Counter(f"{plain(row.program)}: {plain(row.sentence)}" for row in rows if row.ending == "failed")
     lines += ["", "failures"] if reasons else []
-    lines += [f"{count:>6,}  {plain(program)}: {plain(sentence)}" for (program, sentence), count in reasons.most_common(20)]
+    lines += [f"{count:>6,}  {reason}" for reason, count in reasons.most_common(20)]
     return "\n".join(lines) + "\n"
 
 

@@ -147,7 +147,7 @@ def test_a_damaged_result_is_told_with_its_file(campaign: Write) -> None:
     run.go()
     [victim, *_] = sorted(run.results.keys())
     run.results.place(victim).write_bytes(b"not a result")
-    with pytest.raises(ResultsError, match=r"\.jsonl\.zst.*delete the file"):
+    with pytest.raises(ResultsError, match=r"\.jsonl\.zst.*runs its experiment again"):
         run.results.row(victim)
 
 
@@ -155,3 +155,20 @@ def test_a_missing_package_says_precisely_what_to_install() -> None:
     with pytest.raises(MissingPackageError, match=r"pip install 'optimas-lsp\[campaign\]'"):
         load("parsl_that_is_not_there", "running a campaign")
     assert load("parsl", "running a campaign").__name__ == "parsl"
+
+
+@pytest.mark.parametrize("content", [b"", b"garbage", None])
+def test_a_result_that_cannot_be_read_is_told_and_made_again(campaign: Write, content: bytes | None) -> None:
+    stand_in = StandIn()
+    run = run_of(campaign(), stand_in)
+    run.go()
+    key, other = (each.key for each in run.experiments[:2])
+    place = run.results.place(key)
+    place.write_bytes(run.results.place(other).read_bytes() if content is None else content)
+    if content is not None:
+        with pytest.raises(ResultsError, match="no result of an experiment"):
+            run.results.row(key)
+    assert [each.key for each in run.left()] == [key]
+    run.go()
+    assert run.results.row(key)["key"] == key
+    assert sum(stand_in.calls.values()) == len(run.experiments) + 1

@@ -90,7 +90,8 @@ def test_a_hostile_dataset_neither_drives_the_terminal_nor_makes_up_rows_or_mark
 
 def test_every_table_of_proofs_says_what_was_recorded() -> None:
     label = "recorded on NVIDIA H200, 2026-12-01"
-    rows = (*ROWS, proven(10, 2.0, recorded=label, gpu="NVIDIA H200"), proven(11, None, timed_input="s", recorded=label))
+    here = proven(10, 2.0, recorded=label, gpu="NVIDIA H200")
+    rows = (*ROWS, here, proven(11, None, timed_input="s", recorded=label))
     words = "recorded: 1 of the 6 known outcomes rest on a proof that was made before"
     for table in tables(rows):
         told = any(words in note for note in table.notes)
