@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import sqlite3
 from collections.abc import Collection
@@ -10,7 +11,7 @@ from typing import Any
 from optimas_lsp.corpus.query import Query
 from optimas_lsp.corpus.shape import NEAR, likeness, sketch_of
 from optimas_lsp.corpus.store import Store
-from optimas_lsp.rewrite.experience import Experience, Record
+from optimas_lsp.rewrite.experience import Again, Experience, Record
 
 _OWN = """
 JOIN attempts a ON a.key = s.attempt AND a.mangled <> :kernel AND a.code NOT IN (SELECT value FROM json_each(:codes))
@@ -32,8 +33,20 @@ SELECT avg(speedup) FROM (
 """
 
 
-def experience_of(store: Store, rules: Collection[str] | None = None, *, without: Query | None = None) -> Experience:
+_SAME = """
+SELECT a.body, a.ending = 'proven' AND n.attempt IS NULL, a.speedup FROM attempts a
+LEFT JOIN (SELECT DISTINCT attempt FROM noes) n ON n.attempt = a.key
+WHERE a.code = :code AND a.generation = :generation AND (a.ending IN ('proven', 'refuted') OR n.attempt NOTNULL)
+ORDER BY n.attempt IS NULL, a.date DESC, a.key LIMIT 200
+"""
+
+
+def experience_of(
+    store: Store, rules: Collection[str] | None = None, *, without: Query | None = None, own: Query | None = None
+) -> Experience:
     """Records of all attempts, or of those on ``rules`` and on any; raises CorpusError.
+
+    ``own`` asks, too, what became of changes to exactly that query's code on that generation of GPU.
 
     An attempt of several transformations counts for each. Attempts that nobody judged do not count, a person's no does.
     ``without`` leaves out attempts on that kernel and on near-duplicates of it.
@@ -54,7 +67,20 @@ def experience_of(store: Store, rules: Collection[str] | None = None, *, without
             found.append(Record(transformation=name, rule=rule, tries=tries, proven=proven, effect=effect))
         return found
 
-    return Experience(records=tuple(store.query(work)))
+    again = () if own is None else tuple(store.query(lambda base: _again(base, own)))
+    return Experience(records=tuple(store.query(work)), again=again)
+
+
+def _again(base: sqlite3.Connection, query: Query) -> list[Again]:
+    """A person's no counts before any proof, then the latest."""
+    digest = hashlib.sha256(query.code.encode("utf-8", "surrogatepass")).hexdigest()
+    rows = base.execute(_SAME, {"code": digest, "generation": query.generation}).fetchall()
+    found: list[Again] = []
+    for body, held, speedup in rows:
+        texts = {each["function"]: each["text"] for each in json.loads(body).get("functions", [])}
+        if texts and all(each.functions != texts for each in found):
+            found.append(Again(functions=texts, held=bool(held), effect=speedup))
+    return found
 
 
 def _near(base: sqlite3.Connection, query: Query) -> list[str]:

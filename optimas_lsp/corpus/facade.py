@@ -101,14 +101,17 @@ class Corpus:
             return ()
         return tuple(past_case(row, whole=not leaves or hit.own or bool(row.source)) for row, hit in found)
 
-    def experience(self, rules: Collection[str] | None = None, *, without: Query | None = None) -> Experience:
+    def experience(
+        self, rules: Collection[str] | None = None, *, without: Query | None = None, own: Query | None = None
+    ) -> Experience:
         """How each transformation did, on ``rules`` (None: on all) and overall; empty where nothing is known.
 
-        ``without``, for studies, leaves out attempts on that query's kernel and near-duplicates of it.
+        ``own`` asks, too, what became of changes to exactly that query's code. ``without``, for studies, leaves out
+        attempts on that query's kernel and near-duplicates of it.
         """
         if not self.enabled:
             return Experience()
-        found = self._tried(lambda: experience_of(self.store, rules, without=without))
+        found = self._tried(lambda: experience_of(self.store, rules, without=without, own=own))
         return Experience() if isinstance(found, Note) else found
 
     def reject(self, chosen: str, reason: str, kind: NoKind = "rejected") -> Note | None:

@@ -241,7 +241,8 @@ class _Past:
         query = self.query
         if query is None:
             return None
-        return self.corpus.experience(query.rules, without=query if self.study else None)
+        without, own = (query, None) if self.study else (None, query)
+        return self.corpus.experience(query.rules, without=without, own=own)
 
 
 def _unproven(sentence: str) -> Prove:

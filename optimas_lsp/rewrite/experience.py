@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from functools import cached_property
 
 from optimas_lsp.profile.model import Frozen
@@ -33,10 +33,26 @@ class Record(Frozen):
     effect: float | None = None
 
 
+class Again(Frozen):
+    """What became of exactly this change to exactly this code: ``held`` if it was proven and nobody said no.
+
+    ``functions`` maps each changed function to its new text; ``effect`` is the speed-up of kernel time.
+    """
+
+    functions: dict[str, str]
+    held: bool
+    effect: float | None = None
+
+
 class Experience(Frozen):
     """All records. Without any, or for what was never tried, the factor is 1."""
 
     records: tuple[Record, ...] = ()
+    again: tuple[Again, ...] = ()
+
+    def before(self, functions: Mapping[str, str]) -> Again | None:
+        """What became of exactly these new texts; None: never judged."""
+        return next((each for each in self.again if each.functions == functions), None)
 
     @cached_property
     def _known(self) -> dict[tuple[str, str], Record]:

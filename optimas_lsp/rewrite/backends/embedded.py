@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Sequence
 from functools import cached_property
 
 from optimas_lsp.insight.evidence import KernelAnalysis
@@ -127,4 +128,21 @@ class CatalogueBackend:
         )
         if self._only:
             ranked = tuple(each for each in ranked if set(each.transformations) == {self._only})
-        return shortlist(ranked, MOST)
+        return _as_before(ranked, self._experience or Experience())
+
+
+def _as_before(ranked: Sequence[RankedProposal], known: Experience) -> tuple[RankedProposal, ...]:
+    """The short list, with what was proven for this very code first, and what was refuted or refused for it last."""
+    held: list[tuple[float, RankedProposal]] = []
+    open_: list[RankedProposal] = []
+    failed: list[RankedProposal] = []
+    for each in ranked:
+        before = known.before({item.function: item.text for item in each.proposal.functions})
+        if before is None:
+            open_.append(each)
+        elif before.held:
+            held.append((before.effect or 1.0, each))
+        else:
+            failed.append(each)
+    first = [each for _, each in sorted(held, key=lambda item: -item[0])]
+    return (*first, *shortlist(open_, MOST), *failed)[:MOST]
