@@ -19,7 +19,7 @@ from optimas_lsp.server.features.jobs import listing
 from optimas_lsp.server.job import Job
 from optimas_lsp.server.job_outcome import JobError
 from optimas_lsp.server.job_places import Places
-from optimas_lsp.server.job_store import JobStore
+from optimas_lsp.server.job_store import KEPT, JobStore
 from optimas_lsp.server.snapshot import JobView, frozen
 
 if TYPE_CHECKING:
@@ -83,6 +83,12 @@ class JobBoard:
         self.changed()
         self._session.show_all_again()
         await self._session.background.run(self.store.forget, job)
+
+    def drop_old(self, folder: Path) -> None:
+        """Of a folder's jobs that are over keep the last, as on disk: each is looked for after every edit."""
+        over = [job for job in self.jobs.values() if job.folder == folder and not job.live]
+        for old in sorted(over, key=lambda job: job.created)[:-KEPT]:
+            self._session.spawn(self.forget(old.id))
 
     def set(self, identifier: str, **fields: Any) -> Job:
         """Give a job new values, keep it and show it."""

@@ -16,7 +16,7 @@ from optimas_lsp.server.features.offers import claim
 from optimas_lsp.server.features.outcome import diff_of, outcome_text
 from optimas_lsp.server.hardening import token_of_request
 from optimas_lsp.server.job_outcome import JobError
-from optimas_lsp.server.orders import Target, rewrite_order, target
+from optimas_lsp.server.orders import NoReportError, Target, rewrite_order, target
 from optimas_lsp.server.outcome_page import NO_PAGE
 from optimas_lsp.server.regions import standing, todays_edits
 from optimas_lsp.source.text import SourceText
@@ -84,8 +84,15 @@ class JobCommands:
 
     async def target(self, uri: str | None, mangled: str | None = None, finding: str | None = None) -> Target:
         """What a command points at, once the reports are known."""
-        await self._session.ready.wait()
-        return target(self._session.snapshot, uri or "", mangled, finding)
+        session = self._session
+        await session.ready.wait()
+        try:
+            return target(session.snapshot, uri or "", mangled, finding)
+        except NoReportError as error:
+            if session.settled and not self._workspace.looking:
+                raise
+            raise JobError("the reports are still being read", where=error.where,
+                           remedy="try again in a moment") from None  # fmt: skip
 
     async def _rewrite(self, about: Target, transformation: str = "") -> dict[str, Any]:
         rewrites = await self.rewrites()

@@ -30,6 +30,10 @@ if TYPE_CHECKING:
 COURSE = "optimas_lsp.course"
 
 
+class NoReportError(JobError):
+    """No report that was read is about the file."""
+
+
 class NotSavedError(JobError):
     """The editor's text differs from the file, and builds and profiles read the file."""
 
@@ -63,8 +67,8 @@ def target(snapshot: Snapshot, uri: str, mangled: str | None = None, finding: st
     view = snapshot.views.get(uri)
     found = view.index if view is not None else None if report is None else index(report, path)
     if found is None or not found.kernels:
-        raise JobError("no open report says anything about this file", where=path,
-                       remedy="profile the program, or see optimas.whyMapped")  # fmt: skip
+        raise NoReportError("no open report says anything about this file", where=path,
+                            remedy="profile the program, or see optimas.whyMapped")  # fmt: skip
     kernels = sorted(found.kernels, key=lambda kernel: -(kernel.share or 0.0))
     evidence = None
     if finding is not None:

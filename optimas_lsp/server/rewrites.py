@@ -168,6 +168,7 @@ class Rewrites(JobBoard):
             self.place(job)
             for told in self.on_end:
                 told(job)
+            self.drop_old(job.folder)
         if run.progress is not None:
             run.progress.end(sentence[:200])
         if not run.ended.done():

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Coroutine
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from lsprotocol import types
@@ -15,8 +18,16 @@ from optimas_lsp.server.features.code_actions import code_actions
 from optimas_lsp.server.features.jobs import described
 from optimas_lsp.server.features.offers import claim
 from optimas_lsp.server.job import Job, Proven, Speedup
+from optimas_lsp.server.job_board import JobBoard
+from optimas_lsp.server.job_commands import JobCommands
+from optimas_lsp.server.job_outcome import JobError
+from optimas_lsp.server.job_store import KEPT, JobStore
 from optimas_lsp.server.regions import Block, Edit, standing
 from optimas_lsp.server.snapshot import JobView, Snapshot, frozen
+
+if TYPE_CHECKING:
+    from optimas_lsp.server.session import Session
+    from optimas_lsp.server.workspace import Workspace
 
 PATH, URI = Path("/p/a.cu"), "file:///p/a.cu"
 BEFORE, AFTER = ("void k()\n", "{ a; }\n"), ("void k()\n", "{ b; }\n")
@@ -104,3 +115,43 @@ def test_an_edit_is_for_the_version_it_was_made_from() -> None:
     plain = Client(action_literals=True)
     (action,) = applying(snapshot(job(), settings=settings, client=plain))
     assert list(action.edit.changes) == [URI]
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("settled", "looking", "words"),
+    [(True, False, "profile the program"), (False, False, "still being read"), (True, True, "still being read")],
+)
+async def test_what_is_asked_for_before_the_reports_are_read_is_not_called_unprofiled(
+    settled: bool, looking: bool, words: str
+) -> None:
+    ready = asyncio.Event()
+    ready.set()
+    session = SimpleNamespace(ready=ready, snapshot=Snapshot(), settled=settled)
+    commands = JobCommands(cast("Session", session), cast("Workspace", SimpleNamespace(looking=looking)))
+    with pytest.raises(JobError, match=words):
+        await commands.target("file:///p/a.cu")
+
+
+@pytest.mark.asyncio
+async def test_of_the_jobs_of_one_folder_no_more_stay_in_memory_than_on_disk(tmp_path: Path) -> None:
+    async def run(work: Any, *arguments: Any) -> Any:
+        return work(*arguments)
+
+    tasks: list[asyncio.Future[None]] = []
+
+    def spawn(work: Coroutine[Any, Any, None]) -> None:
+        tasks.append(asyncio.ensure_future(work))
+
+    session = SimpleNamespace(
+        on_text=[], snapshot=Snapshot(), editor=SimpleNamespace(jobs=False), spawn=spawn, show_all_again=lambda: None,
+        background=SimpleNamespace(run=run),
+    )  # fmt: skip
+    board = JobBoard(cast("Session", session), JobStore(tmp_path))
+    made = [job(id=f"{at:08x}", created=f"2026-01-01T00:{at:02}:00+00:00") for at in range(KEPT + 3)]
+    live = made[0].model_copy(update={"state": "running"})
+    other = made[1].model_copy(update={"folder": tmp_path})
+    board.jobs = {each.id: each for each in (live, other, *made[2:])}
+    board.drop_old(made[-1].folder)
+    await asyncio.gather(*tasks)
+    assert set(board.jobs) == {live.id, other.id, *(each.id for each in made[-KEPT:])}
