@@ -21,6 +21,7 @@ from optimas_lsp.server import names
 from optimas_lsp.server.client import Client
 from optimas_lsp.server.hardening import Encoded, HardenedServer, tokens_of
 from optimas_lsp.server.locations import uri_of
+from optimas_lsp.server.wording import without_links
 
 logger = logging.getLogger(__name__)
 
@@ -97,7 +98,7 @@ class Editor:
 
     def tell(self, text: str, kind: str = "info") -> None:
         """A sentence the user sees, and finds again in the log."""
-        self.server.window_show_message(types.ShowMessageParams(type=_KINDS[kind], message=text))
+        self.server.window_show_message(types.ShowMessageParams(type=_KINDS[kind], message=without_links(text)))
         self.log(text, kind)
 
     async def ask(self, text: str, choices: Sequence[str]) -> str | None:
@@ -105,7 +106,7 @@ class Editor:
         answer = await self.server.window_show_message_request_async(
             types.ShowMessageRequestParams(
                 type=types.MessageType.Info,
-                message=text,
+                message=without_links(text),
                 actions=[types.MessageActionItem(title=choice) for choice in choices],
             )
         )

@@ -30,6 +30,14 @@ def one_line(text: str) -> str:
     )
 
 
+_LINK = re.compile(r"\](?=\([A-Za-z][\w+.-]*:)")
+
+
+def without_links(text: str) -> str:
+    """``text`` as it can be put into a message: VS Code makes links of ``[words](scheme:…)``, of its commands, too."""
+    return _LINK.sub("] ", text)
+
+
 @dataclass(frozen=True, slots=True)
 class Markup:
     """Writes the same content as Markdown or as plain text that still lines up."""

@@ -24,6 +24,7 @@ from optimas_lsp.server.job_outcome import JobError
 from optimas_lsp.server.job_store import KEPT, JobStore
 from optimas_lsp.server.regions import Block, Edit, standing
 from optimas_lsp.server.snapshot import JobView, Snapshot, frozen
+from optimas_lsp.server.wording import without_links
 
 if TYPE_CHECKING:
     from optimas_lsp.server.session import Session
@@ -155,3 +156,14 @@ async def test_of_the_jobs_of_one_folder_no_more_stay_in_memory_than_on_disk(tmp
     board.drop_old(made[-1].folder)
     await asyncio.gather(*tasks)
     assert set(board.jobs) == {live.id, other.id, *(each.id for each in made[-KEPT:])}
+
+
+def test_no_name_becomes_a_link_that_runs_a_command() -> None:
+    evil = "[Apply](command:workbench.action.terminal.new)"
+    proven = Proven(state="proven", recorded=evil)
+    of = snapshot(job(title=f"Optimise {evil}", kernel=evil, sentence=evil, words=evil, proven=proven))
+    told = described(of, of.jobs["1"])
+    for key in ("title", "kernel", "sentence", "words", "recorded"):
+        assert "](command:" not in told[key]
+        assert "[Apply] (command:" in told[key]
+    assert without_links("a[i](j) and [](int x) stay") == "a[i](j) and [](int x) stay"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from optimas_lsp.server.snapshot import JobView, Snapshot
+from optimas_lsp.server.wording import without_links
 
 if TYPE_CHECKING:
     from optimas_lsp.server.job import Job
@@ -25,26 +26,26 @@ def described(snapshot: Snapshot, view: JobView) -> dict[str, Any]:
     return {
         "id": job.id,
         "kind": job.kind,
-        "title": job.title,
+        "title": without_links(job.title),
         "state": state(view),
         "uri": job.uri,
-        "kernel": job.kernel,
+        "kernel": without_links(job.kernel),
         "mangled": job.mangled,
         "finding": job.finding or None,
         "transformation": job.transformation or None,
         "backend": job.backend,
         "stage": job.stage,
-        "words": job.words,
+        "words": without_links(job.words),
         "step": job.step,
         "steps": job.steps,
         "queued": snapshot.queue.index(job.id) + 1 if job.id in snapshot.queue else None,
         "created": job.created,
         "started": job.started or None,
         "ended": job.ended or None,
-        "sentence": job.sentence,
+        "sentence": without_links(job.sentence),
         "status": job.status or None,
         "proof": proven.state,
-        "recorded": proven.recorded,
+        "recorded": None if proven.recorded is None else without_links(proven.recorded),
         "speedup": None if proven.speedup is None else proven.speedup.model_dump(mode="json"),
         "offer": offer(snapshot, view),
         "line": _line(view),
