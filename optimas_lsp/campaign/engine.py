@@ -189,5 +189,5 @@ def _made(kind: Any, given: dict[str, Any], key: str, where: Path | str) -> Any:
 
 
 def _cost(error: Exception, _task: Any) -> float:
-    """A lost process or node costs one retry; what would fail again costs all of them."""
-    return 1e9 if isinstance(error, HOPELESS) else 1.0
+    """A lost process or node costs one retry; what would fail again, or was ended with the campaign, all of them."""
+    return 1e9 if isinstance(error, HOPELESS) or CHILDREN.closed else 1.0

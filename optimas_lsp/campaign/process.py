@@ -62,6 +62,11 @@ class Children:
             self._running.add(process)
         return process
 
+    @property
+    def closed(self) -> bool:
+        """Whether all are being ended."""
+        return self._closed
+
     def gone(self, process: subprocess.Popen[str]) -> None:
         """It has ended and was waited for."""
         with self._lock:

@@ -170,17 +170,20 @@ def _gates(details: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _ending(rewriting: Rewriting) -> Ending:
-    if rewriting.status != "candidate" and rewriting.last is not None and _broke(rewriting.last):
-        return "failed"
-    if rewriting.status == "nothing" or (rewriting.no_proposal is not None and rewriting.no_proposal.kind == "empty"):
-        tried = [each for each in rewriting.attempts if each.stopped_at not in {None, "propose"}]
-        return ENDED_BEFORE[_stage(tried[-1])] if tried else "nothing"
     if rewriting.status == "candidate":
         return "proven" if rewriting.proof is not None and rewriting.proof.state == "proven" else "not-proven"
-    if rewriting.status == "refuted":
-        return "refuted"
     last = rewriting.last
-    return ENDED_BEFORE.get(None if last is None else _stage(last), "unusable")
+    if last is not None and _broke(last):
+        return "failed"
+    empty = rewriting.no_proposal is not None and rewriting.no_proposal.kind == "empty"
+    if rewriting.status == "nothing" or empty:
+        tried = [each for each in rewriting.attempts if each.stopped_at not in {None, "propose"}]
+        ending = ENDED_BEFORE[_stage(tried[-1])] if tried else "nothing"
+    else:
+        before = ENDED_BEFORE.get(None if last is None else _stage(last), "unusable")
+        ending = "refuted" if rewriting.status == "refuted" else before
+    states = {each.proof.state for each in rewriting.attempts if each.proof is not None}
+    return "not-proven" if ending == "refuted" and states == {"not-proven"} else ending
 
 
 def _broke(attempt: Attempt) -> bool:

@@ -13,7 +13,8 @@ import pytest
 from optimas_lsp.campaign.design import EngineEntry, read
 from optimas_lsp.campaign.engine import configuration, workers_of
 from optimas_lsp.campaign.plan import Plan
-from optimas_lsp.campaign.results import Results
+from optimas_lsp.campaign.process import CHILDREN, LostError
+from optimas_lsp.campaign.results import Results, ResultsError
 from optimas_lsp.errors import ConfigError
 from optimas_lsp.prove.runner.process import descendants
 from tests.campaign.watching import command_of, courses, parent_of, start, until
@@ -37,6 +38,18 @@ def test_an_engine_is_parsls_configuration(tmp_path: Path) -> None:
     assert (executor.provider.partition, type(executor.provider.launcher).__name__) == ("gpu", "SrunLauncher")
     assert (executor.heartbeat_threshold, made.retries) == (40, 4)
     assert workers_of(entry) == 12
+
+
+def test_what_is_ended_with_the_campaign_is_not_tried_again(tmp_path: Path) -> None:
+    cost = configuration(EngineEntry(retries=2), tmp_path).retry_handler
+    lost = LostError("its process died")
+    assert cost(lost, None) == 1
+    assert cost(ResultsError("cannot be written"), None) > 2
+    CHILDREN.end_all()
+    try:
+        assert cost(lost, None) > 2
+    finally:
+        CHILDREN.open()
 
 
 @pytest.mark.parametrize(

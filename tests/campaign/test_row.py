@@ -91,6 +91,20 @@ def test_a_service_without_an_answer_says_nothing_about_its_model(kind: Any) -> 
     assert (row.ending, row.speedup) == ("proven", 1.5)
 
 
+def test_what_nobody_ran_is_not_refuted_however_many_were_looked_up() -> None:
+    none = Proof(state="not-proven", sentence="no result was recorded")
+    stands = attempt(1, proof=none)
+    other = attempt(2, proof=none, stopped_at="prove", problem="not run")
+    end = attempt(3, EMPTY, stopped_at="propose", problem="none")
+    row = outcome("candidate", stands, other, end, chosen=1)
+    assert (row.ending, row.gate, row.tries) == ("not-proven", "", "not-proven not-proven propose:empty")
+    assert not known(row)
+    for status in ("refuted", "manual-review"):
+        assert outcome(status, other, end).ending == "not-proven"
+    wrong = attempt(1, proof=proof("refuted", "compare", "large", 1.0), stopped_at="prove", problem="wrong")
+    assert outcome("refuted", wrong, other, end).ending == "refuted"
+
+
 def test_a_machine_without_a_compiler_decides_nothing() -> None:
     built = Compiled(status="no-compiler", sentence="there is no nvcc")
     row = outcome("manual-review", attempt(1, compiled=built, stopped_at="compile", problem="there is no nvcc"))
