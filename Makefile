@@ -2,6 +2,7 @@
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
+WORKERS ?= logical  # processes that share the fast tests, a file each; make test WORKERS=0 for one
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-full gpu-test bench lint docs clean
@@ -21,7 +22,7 @@ demo: $(VENV)/.stamp-run ## the main job on a real report: findings on lines, a 
 	@$(BIN)/optimas demo
 
 test: $(VENV)/.stamp-dev ## all fast tests (under 10 minutes on 2 cores)
-	@$(PYTEST) $(ARGS)
+	@$(PYTEST) -n $(WORKERS) --maxprocesses 8 --dist loadfile $(ARGS)
 
 test-full: $(VENV)/.stamp-full ## the slower proofs: real VS Code, long runs
 	@$(PYTEST) -m full --timeout 900 $(ARGS)

@@ -272,10 +272,11 @@ class EditorClient(LanguageClient):
 
     def edit(self, uri: str, version: int, *changes: types.TextDocumentContentChangeEvent) -> None:
         """Change an open text."""
-        text = SourceText.of(self.texts[uri])
-        for change in changes_of(changes):
-            text, _ = text.apply(change, self.encoding)
-        self.texts[uri], self.versions[uri] = text.text, version
+        if uri in self.texts:  # otherwise ``open`` did not open it, as a test of strange messages may want
+            text = SourceText.of(self.texts[uri])
+            for change in changes_of(changes):
+                text, _ = text.apply(change, self.encoding)
+            self.texts[uri], self.versions[uri] = text.text, version
         self.text_document_did_change(
             types.DidChangeTextDocumentParams(
                 text_document=types.VersionedTextDocumentIdentifier(uri=uri, version=version),
