@@ -14,6 +14,7 @@ from optimas_lsp.server.features.commands import CommandError
 from optimas_lsp.server.features.hotspots import hotspots
 from optimas_lsp.server.hardening import tokens_of
 from optimas_lsp.server.locations import path_of, same_place
+from optimas_lsp.server.wording import without_links
 
 if TYPE_CHECKING:
     from optimas_lsp.server.session import Session
@@ -159,4 +160,4 @@ def _or_invalid(answer: Any, *arguments: object) -> Any:
 
 
 def _invalid(sentence: str) -> JsonRpcInvalidParams:
-    return JsonRpcInvalidParams(sentence)
+    return JsonRpcInvalidParams(without_links(sentence))

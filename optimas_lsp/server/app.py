@@ -243,7 +243,9 @@ def _command(server: HardenedServer, name: str, choose: Callable[[], Callable[[l
         try:
             return await choose()(list(arguments))
         except OptimasError as error:
-            raise JsonRpcException(str(error), code=types.LSPErrorCodes.RequestFailed.value) from error
+            from optimas_lsp.server.wording import without_links
+
+            raise JsonRpcException(without_links(str(error)), code=types.LSPErrorCodes.RequestFailed.value) from error
 
 
 def serve_stdio() -> int:

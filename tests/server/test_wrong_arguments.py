@@ -28,7 +28,8 @@ def _wrong(file: str) -> list[list[Any]]:
     return [
         [], [None], [None, None], [7], [{}], [["x"]], ["x"], ["", ""], ["https://example.org/a.cu", "PC-1"],
         ["file:///nowhere/a.cu", "PC-1"], ["file:///etc/passwd", "PC-1"], ["file:///%00", "PC-1"], [file, "PC-999"],
-        [file, 7], [file, ["PC-1"]], [file, "\x1b[2J"], [file, "_Z1xv", "no such transformation"],
+        [file, 7], [file, ["PC-1"]], [file, "\x1b[2J"], [file, "[x](command:y)"],
+        [file, "_Z1xv", "no such transformation"],
         [file, "../../../etc/passwd"], ["file://[", "x"], [file, "_Z1xv", {"a": 1}],
     ]  # fmt: skip
 
@@ -47,6 +48,7 @@ async def test_wrong_arguments_are_answered_with_a_sentence(connect: Connect, pl
             except JsonRpcException as error:
                 answers.append((name, arguments, error))
     assert len(answers) > len(ABOUT_FILES)
+    assert [each for each in answers if "](command:" in each[2].message] == []
     assert [each for each in answers if each[2].code == INTERNAL or not each[2].message] == []
     assert [each.message for each in editor.log_messages if "Traceback" in each.message] == []
     assert (await editor.debug())["ready"]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from optimas_lsp.server.locations import uri_of
 from optimas_lsp.server.positions import code_range, name_range
 from optimas_lsp.server.snapshot import Snapshot
+from optimas_lsp.server.wording import without_links
 
 if TYPE_CHECKING:
     from optimas_lsp.insight.evidence import Evidence, KernelAnalysis, Location
@@ -49,7 +50,7 @@ def _report(snapshot: Snapshot, report: OpenReport, *, shown: bool) -> dict[str,
 def _kernel(snapshot: Snapshot, report: OpenReport, views: list[FileView], kernel: KernelAnalysis) -> dict[str, Any]:
     return {
         "name": kernel.name,
-        "baseName": kernel.base_name,
+        "baseName": without_links(kernel.base_name),
         "mangled": kernel.mangled,
         "launches": kernel.launches,
         "gpuTimeNs": kernel.gpu_time_ns,
