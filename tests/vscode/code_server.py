@@ -36,13 +36,17 @@ def browser() -> str | None:
     )
 
 
-def package(into: Path, *, server: bool = False) -> Path:
-    """The extension packaged into ``into``, with the server's wheel if ``server``; fetches Node packages if absent."""
+def package(into: Path, *, server: bool = False, dependencies: bool = False) -> Path:
+    """The extension packaged into ``into``, with the server's wheel if ``server``; fetches Node packages if absent.
+
+    With ``dependencies`` it carries what the server needs, too.
+    """
     if not (CLIENT / "node_modules").is_dir():
         subprocess.run(
             ["npm", "ci", "--no-audit", "--no-fund", "--loglevel=error"], cwd=CLIENT, check=True, timeout=600
         )
-    make = ["npm", "run", "--silent", "package", "--", *([] if server else ["--no-server"])]
+    more = ["--with-dependencies"] if dependencies else [] if server else ["--no-server"]
+    make = ["npm", "run", "--silent", "package", "--", *more]
     ran = subprocess.run(
         make, cwd=CLIENT, check=False, timeout=600, env={**os.environ, "PYTHON": sys.executable}, capture_output=True
     )

@@ -1,5 +1,8 @@
 // Makes optimas-VERSION.vsix with no network: bundle, the server's wheel of the same checkout, vsce.
-//   npm run package [-- --no-server]     PYTHON names the Python that builds the wheel (default: python3)
+//   npm run package [-- --no-server | --with-dependencies]
+// PYTHON names the Python that builds the wheel (default: python3). --with-dependencies also carries the wheels that the
+// server needs, for that Python's version and platform, so that the extension installs its server with no network; they
+// come from the package index once, here.
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -29,6 +32,14 @@ if (!process.argv.includes("--no-server")) {
   }
 }
 
+if (process.argv.includes("--with-dependencies")) {
+  const own = readdirSync(wheels).map((name) => join(wheels, name));
+  const fetch = ["-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--only-binary=:all:"];
+  if (!run(python, [...fetch, "--dest", wheels, ...own])) {
+    stop("the wheels that the server needs could not be fetched; check the network or the package mirror (pip config list)");
+  }
+}
+
 if (!run(process.execPath, ["esbuild.mjs"])) {
   stop("the bundle could not be built");
 }
@@ -39,5 +50,6 @@ const vsce = join(here, "node_modules", "@vscode", "vsce", "vsce");
 if (!run(process.execPath, [vsce, "package", "--no-dependencies", "--allow-missing-repository", "--out", file])) {
   stop("vsce could not make the package");
 }
-const carried = existsSync(wheels) ? readdirSync(wheels).join(", ") : "no server";
+const names = existsSync(wheels) ? readdirSync(wheels) : [];
+const carried = names.length > 3 ? `${names.length} wheels` : names.join(", ") || "no server";
 console.log(`${join(here, file)} (${carried})`);

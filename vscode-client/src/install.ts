@@ -67,7 +67,7 @@ export async function install(
   steps.push({
     name: "Install the server",
     command: target,
-    args: ["-m", "pip", "install", "--upgrade", serverPackage(context.extensionPath)],
+    args: ["-m", "pip", "install", "--upgrade", ...carriedWheels(context.extensionPath), serverPackage(context.extensionPath)],
   });
 
   const accept = "Run";
@@ -94,9 +94,18 @@ export async function install(
 
 /** The server's wheel that came with this extension, so that both have one version, or else the name on the index. */
 export function serverPackage(extensionPath: string): string {
+  const wheel = wheels(extensionPath).find((name) => name.startsWith("optimas_lsp-"));
+  return wheel === undefined ? "optimas-lsp" : join(extensionPath, "server", wheel);
+}
+
+/** Where pip finds what the server needs without an index, if the package carries it; an index out of reach is passed over. */
+function carriedWheels(extensionPath: string): readonly string[] {
+  return wheels(extensionPath).length > 1 ? ["--retries", "0", "--find-links", join(extensionPath, "server")] : [];
+}
+
+function wheels(extensionPath: string): readonly string[] {
   const folder = join(extensionPath, "server");
-  const wheel = existsSync(folder) ? readdirSync(folder).find((name) => name.endsWith(".whl")) : undefined;
-  return wheel === undefined ? "optimas-lsp" : join(folder, wheel);
+  return existsSync(folder) ? readdirSync(folder).filter((name) => name.endsWith(".whl")) : [];
 }
 
 function runVisibly(step: Step, cwd: string): Promise<number | undefined> {
