@@ -43,6 +43,7 @@ def test_an_engine_is_parsls_configuration(tmp_path: Path) -> None:
 def test_what_is_ended_with_the_campaign_is_not_tried_again(tmp_path: Path) -> None:
     cost = configuration(EngineEntry(retries=2), tmp_path).retry_handler
     lost = LostError("its process died")
+    CHILDREN.open()  # a campaign that ended in this process left it closed
     assert cost(lost, None) == 1
     assert cost(ResultsError("cannot be written"), None) > 2
     CHILDREN.end_all()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,9 +43,21 @@ def definition(folder: Path) -> int:
     return next(at for at, line in enumerate(lines) if line.startswith("__global__"))
 
 
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """A corpus of this module's own: what other tests kept is no past of these."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OPTIMAS_DATA_DIR", str(tmp_path_factory.mktemp("data")))
+        yield
+
+
 @pytest_asyncio.fixture(scope="module", loop_scope="module", params=[VSCODE, NEOVIM])
 async def editor(
-    request: pytest.FixtureRequest, folder: Path, start_editor: Callable[..., Any], stop_editor: Callable[..., Any]
+    request: pytest.FixtureRequest,
+    folder: Path,
+    start_editor: Callable[..., Any],
+    stop_editor: Callable[..., Any],
+    data: None,
 ) -> AsyncIterator[EditorClient]:
     client = await start_editor(request.param, folder, options={"jobs": True})
     client.open(folder / "adjacent.cu")
