@@ -12,7 +12,7 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
@@ -24,8 +24,6 @@ from optimas_lsp.server.locations import uri_of
 from optimas_lsp.server.wording import without_links
 
 logger = logging.getLogger(__name__)
-
-Answer = TypeVar("Answer")
 
 ANSWER_SECONDS = 30.0
 """How long the client may take to answer what is no question to the user."""
@@ -90,7 +88,7 @@ class Editor:
             await asyncio.sleep(0)  # several causes within one turn of the loop are one refresh
             refresh.wanted = False
             try:
-                await _answer(refresh.send())
+                await asyncio.wait_for(refresh.send(), ANSWER_SECONDS)
             except (TimeoutError, JsonRpcException) as error:
                 logger.warning("the client did not refresh %s: %s", kind, error or "no answer")
 
@@ -123,7 +121,7 @@ class Editor:
         """
         asked = self.server.workspace_apply_edit_async(params)
         try:
-            return await (asked if patient else _answer(asked))
+            return await (asked if patient else asyncio.wait_for(asked, ANSWER_SECONDS))
         except TimeoutError:
             raise JsonRpcException(f"no answer within {ANSWER_SECONDS:.0f} s") from None
 
@@ -133,7 +131,7 @@ class Editor:
             return False
         params = types.ShowDocumentParams(uri=uri_of(path), take_focus=True, external=external)
         try:
-            result = await _answer(self.server.window_show_document_async(params))
+            result = await asyncio.wait_for(self.server.window_show_document_async(params), ANSWER_SECONDS)
         except (TimeoutError, JsonRpcException) as error:
             logger.warning("the client did not show %s: %s", path, error or "no answer")
             return False
@@ -145,7 +143,9 @@ class Editor:
             return None
         items = [types.ConfigurationItem(scope_uri=scope, section=SECTION) for scope in scopes]
         try:
-            answer = await _answer(self.server.workspace_configuration_async(types.ConfigurationParams(items=items)))
+            answer = await asyncio.wait_for(
+                self.server.workspace_configuration_async(types.ConfigurationParams(items=items)), ANSWER_SECONDS
+            )
         except (TimeoutError, JsonRpcException) as error:
             logger.warning("the client did not give its settings: %s", error or "no answer")
             return None
@@ -157,9 +157,9 @@ class Editor:
         try:
             if again:
                 gone = types.UnregistrationParams(unregisterations=[types.Unregistration(identifier, method)])
-                await _answer(self.server.client_unregister_capability_async(gone))
+                await asyncio.wait_for(self.server.client_unregister_capability_async(gone), ANSWER_SECONDS)
             wish = types.RegistrationParams(registrations=[types.Registration(identifier, method, options)])
-            await _answer(self.server.client_register_capability_async(wish))
+            await asyncio.wait_for(self.server.client_register_capability_async(wish), ANSWER_SECONDS)
         except (TimeoutError, JsonRpcException) as error:
             logger.warning("the client did not register %s: %s", method, error or "no answer")
 
@@ -177,21 +177,14 @@ class Editor:
         token = f"optimas-{next(self._tokens)}"
         try:
             wish = self.server.work_done_progress.create_async(token)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
-            await _answer(wish)  # pyright: ignore[reportUnknownArgumentType]
+            # Not wait_for: before Python 3.12 it forgets a cancellation that comes together with the answer.
+            async with asyncio.timeout(ANSWER_SECONDS):
+                await wish
         except (TimeoutError, JsonRpcException) as error:
             logger.warning("the client shows no progress: %s", error or "no answer")
             return Progress(self.server, None)
         self.server.work_done_progress.begin(token, begin)
         return Progress(self.server, token)
-
-
-async def _answer(wish: Awaitable[Answer]) -> Answer:
-    """What the client answers; raises TimeoutError after ANSWER_SECONDS.
-
-    Not ``asyncio.wait_for``: before Python 3.12 that forgets a cancellation which comes together with the answer.
-    """
-    async with asyncio.timeout(ANSWER_SECONDS):
-        return await wish
 
 
 @dataclass(frozen=True, slots=True)
