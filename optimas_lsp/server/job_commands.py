@@ -34,6 +34,9 @@ SCHEMA = "optimas.outcome/1"
 REFUSALS = ("rejected", "reverted")
 """Not wanted; applied and taken back."""
 
+REASONS = ("Hard to read or to keep", "Wrong for how it is used", "Not worth the change", "Another reason")
+"""What a user may answer when a client asks why; a command with a text says more."""
+
 
 class JobCommands:
     """The commands of one session that concern jobs. Each takes the list of arguments the client sent."""
@@ -146,8 +149,11 @@ class JobCommands:
         return {"applied": applied.applied, "sentence": applied.sentence}
 
     async def refuse(self, arguments: list[Any]) -> dict[str, Any]:
-        """Keep that a rewrite was not wanted, or was taken back: a job's id, why, and ``rejected`` or ``reverted``."""
-        identifier, reason, kind = words(arguments, "a job's id, and why its rewrite is not wanted", least=2, most=3)
+        """Keep that a rewrite was not wanted, or was taken back: a job's id, why, and ``rejected`` or ``reverted``.
+
+        Without a reason the user is asked for one; no answer keeps nothing.
+        """
+        identifier, reason, kind = words(arguments, "a job's id, and why its rewrite is not wanted", least=1, most=3)
         if kind not in (None, *REFUSALS):
             raise JobError(f"a refusal is one of {', '.join(REFUSALS)}", remedy="give one of them, or none")
         rewrites = await self.rewrites()
@@ -155,11 +161,20 @@ class JobCommands:
         outcome = rewrites.store.outcome_path(job)
         if job.kind != "rewrite" or job.state != "done":
             raise JobError(f"{job.title} has no rewrite that could be refused", remedy="optimas.jobs lists the jobs")
+        editor = self._session.editor
+        if reason is None:
+            if not editor.client.ask:
+                raise JobError("this editor cannot ask why", remedy="give the reason as the second argument")
+            reason = await editor.ask(f"Why do you not want this? {job.title}", REASONS)
+            if reason is None:
+                return {"refused": False, "sentence": "nothing was kept"}
         command = ["-P", "-m", "optimas_lsp.server.refusal", str(outcome), kind or REFUSALS[0]]
         done = await own_process.run(command, (reason or "").encode("utf-8", "replace"))
         if done.status != 0:
             raise JobError(f"this cannot be kept: {done.complaint}", remedy="optimas corpus reject does the same")
-        return {"refused": True, "sentence": f"{job.title}: refused, later rewrites will know"}
+        sentence = f"{job.title}: refused, later rewrites will know"
+        editor.tell(sentence)
+        return {"refused": True, "sentence": sentence}
 
     # -- outcomes -----------------------------------------------------------------------------------------------------
 

@@ -167,6 +167,12 @@ async def test_a_refused_rewrite_is_kept_with_its_reason_and_ranks_lower_next_ti
     assert corpus.experience(row.entry.rules).factor(name, row.entry.rules) < before
     with pytest.raises(JsonRpcException, match="one of rejected, reverted"):
         await editor.command("refuseOutcome", job["id"], "", "hated")
+    editor.choice = "Not worth the change"
+    assert (await editor.command("refuseOutcome", job["id"]))["refused"], "without a reason the user is asked"
+    assert {each.reason for each in corpus.store.find(row.entry.key).noes} == {"nobody can read it", editor.choice}
+    editor.choice = None
+    assert not (await editor.command("refuseOutcome", job["id"]))["refused"], "no answer keeps nothing"
+    assert len(corpus.store.find(row.entry.key).noes) == 2
     corpus.store.database.path.unlink()
     with pytest.raises(JsonRpcException, match="cannot be kept"):
         await editor.command("refuseOutcome", job["id"], "why")

@@ -64,6 +64,7 @@ export function acts(session: Session, jobs: JobsTree, outcomes: Outcomes): Read
       return about === undefined ? undefined : ask("optimas.unmarkKnown", about.uri, ...one);
     },
     cancelJob: onJob("that runs or waits", live, (job) => session.execute("optimas.cancelJob", job.id)),
+    refuseOutcome: onJob("that is not wanted", (job) => job.state === "done", (job) => session.execute("optimas.refuseOutcome", job.id)),
     forgetJob: onJob("that is over", (job) => !live(job), (job) => session.execute("optimas.forgetJob", job.id)),
     showOutcome: onJob("that is over", (job) => !live(job), (job) => outcomes.show(job)),
     previewOutcome: onJob("that can be applied", (job) => job.offer === "ready", (job) => outcomes.preview(job)),

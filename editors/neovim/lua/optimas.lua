@@ -293,6 +293,7 @@ M.commands = {
   outcome = jobs.outcome,
   apply = jobs.apply,
   cancel = jobs.cancel,
+  refuse = jobs.refuse,
   forget = jobs.forget,
 }
 

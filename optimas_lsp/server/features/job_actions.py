@@ -105,6 +105,8 @@ def _applied(snapshot: Snapshot, uri: str, view: JobView, evidence: tuple[str, .
                 preferred=proven,
                 by_model=job.by_model,
             )
+            refusal = (names.REFUSE_OUTCOME, [job.id])
+            yield Proposed(f"Refuse the rewrite of {job.kernel}{what}, say why", QUICKFIX, refusal, evidence=evidence)
         case "stale":
             yield Proposed(
                 title,

@@ -221,6 +221,13 @@ function J.cancel()
   end)
 end
 
+---Keeps that a rewrite was not wanted; the server asks why and says what it kept.
+function J.refuse()
+  choose('that is not wanted', over, function(job)
+    J.execute('optimas.refuseOutcome', { job.id })
+  end)
+end
+
 function J.forget()
   choose('that is over', over, function(job)
     J.execute('optimas.forgetJob', { job.id })
