@@ -13,7 +13,7 @@ from optimas_lsp.config import Settings
 from optimas_lsp.corpus import Corpus
 from optimas_lsp.insight.evidence import KernelAnalysis
 from optimas_lsp.insight.load import load_analysis
-from optimas_lsp.rewrite.catalogue.propose import RankedProposal, propose
+from optimas_lsp.rewrite.catalogue.propose import RankedProposal, _State, propose
 from optimas_lsp.rewrite.experience import HIGHEST, LOWEST, Experience, Record
 
 SAMPLE = Path(__file__).resolve().parents[2] / "samples" / "adjacent"
@@ -83,6 +83,15 @@ def test_rejected_edits_change_the_next_ranking(corpus: Corpus, kernel: KernelAn
         assert corpus.reject(entry.key, "nobody here can read this", "rejected") is None
     after = ranked(kernel, corpus.experience())
     assert place(after, best) > place(undecided, best)
+
+
+@given(st.floats(0.05, 0.97), st.floats(0.05, 0.97), st.floats(0.2, 3))
+def test_experience_levels_no_two_promises(one: float, other: float, favour: float) -> None:
+    low, high = sorted((one, other))
+    scores = [_State("", "k", (), promise, favour).score for promise in (low, high)]
+    assert 0 < scores[0] <= scores[1] < 1
+    assert scores[0] < scores[1] or high - low < 1e-9
+    assert (scores[0] > low) == (favour > 1) or favour == 1
 
 
 @given(st.integers(0, 10_000), st.integers(0, 10_000), st.none() | st.floats(0.01, 1000), st.sampled_from(["", "wait"]))

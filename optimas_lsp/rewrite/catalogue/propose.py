@@ -61,8 +61,8 @@ class _State:
 
     @property
     def score(self) -> float:
-        """What the state is ranked by."""
-        return min(0.98, self.promise * min(HIGHEST, self.favour)) if self.favour != 1.0 else self.promise
+        """What the state is ranked by: experience moves the promise, never to 1, and never levels two that differ."""
+        return self.promise if self.favour == 1.0 else 1 - (1 - self.promise) ** min(HIGHEST, self.favour)
 
 
 def propose(
