@@ -98,7 +98,7 @@ class Actions:
         uri = _optional_uri(arguments)
         report = _or_invalid(commands.report_of, self._session.snapshot, uri)
         source = None if uri is None else path_of(uri)
-        page = await self._session.background.run(html_page.make, report.path, source)
+        page = await html_page.make(report.path, source)
         if not await self._session.editor.open(page, external=True):
             self._session.editor.tell(f"The report is at {page}: open it in a browser.")
         return str(page)

@@ -13,7 +13,6 @@ import logging
 import os
 import shutil
 import signal
-import sys
 import tempfile
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -23,7 +22,7 @@ from typing import Any
 from optimas_lsp import errors
 from optimas_lsp.errors import OptimasError, WorkerError
 from optimas_lsp.server.background import Background
-from optimas_lsp.server.jobs import environment, kill_group
+from optimas_lsp.server.own_process import kill_group, start
 
 logger = logging.getLogger(__name__)
 
@@ -82,19 +81,8 @@ class CourseProcess:
             await asyncio.shield(asyncio.ensure_future(self._background.run(_clear, scratch)))
 
     async def _run(self, talk: Talk, scratch: Path) -> dict[str, Any]:
-        process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-P",
-            "-m",
-            self._module,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            limit=LINE_LIMIT,
-            start_new_session=True,
-            cwd=scratch,
-            env={**environment(), "TMPDIR": str(scratch)},
-        )
+        more = {"TMPDIR": str(scratch)}
+        process = await start("-P", "-m", self._module, limit=LINE_LIMIT, folder=scratch, more=more)
         self.pid = process.pid
         words = asyncio.ensure_future(_tail(process.stderr))
         try:

@@ -10,16 +10,14 @@ import json
 import logging
 import os
 import signal
-import sys
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import optimas_lsp
 from optimas_lsp import errors
 from optimas_lsp.errors import OptimasError, WorkerError
+from optimas_lsp.server.own_process import kill_group, start
 
 if TYPE_CHECKING:
     from optimas_lsp.insight.evidence import Analysis, Evidence, KernelAnalysis, LineHeat
@@ -134,32 +132,13 @@ class _Assembly:
         return Loaded(analysis, launches, tuple(self.matches), self.sources, capability)
 
 
-def environment() -> dict[str, str]:
-    """What Python processes of ours get: this package importable and, with ``-P``, no module out of a workspace."""
-    home = str(Path(optimas_lsp.__file__).resolve().parents[1])
-    inherited = [str(Path(item).resolve()) for item in os.environ.get("PYTHONPATH", "").split(os.pathsep) if item]
-    return {**os.environ, "PYTHONPATH": os.pathsep.join([home, *inherited]), "OPENBLAS_NUM_THREADS": "1"}
-
-
 async def load(request: LoadRequest, on_progress: Progress | None = None) -> Loaded:
     """Read and analyse one report in a process of its own.
 
     Raises the OptimasError the worker met, or WorkerError when it died. Cancelling the task kills the worker with every
     process it started.
     """
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-P",
-        "-m",
-        "optimas_lsp.server.worker",
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        limit=PIECE_LIMIT,
-        start_new_session=True,
-        cwd=tempfile.gettempdir(),
-        env=environment(),
-    )
+    process = await start("-P", "-m", "optimas_lsp.server.worker", limit=PIECE_LIMIT)
     stdin, stdout, stderr = process.stdin, process.stdout, process.stderr
     if stdin is None or stdout is None or stderr is None:
         raise WorkerError("a worker could not be connected", where=request.report)
@@ -186,17 +165,6 @@ async def load(request: LoadRequest, on_progress: Progress | None = None) -> Loa
         complaints.cancel()
         kill_group(process)
         await asyncio.shield(process.wait())
-
-
-def kill_group(process: asyncio.subprocess.Process) -> None:
-    """End the worker and whatever it started; harmless when all have ended."""
-    try:
-        if os.name == "posix":
-            os.killpg(process.pid, signal.SIGKILL)
-        elif process.returncode is None:
-            process.kill()
-    except (ProcessLookupError, PermissionError):
-        logger.debug("worker %d has ended already", process.pid)
 
 
 def _rebuilt(message: dict[str, Any]) -> OptimasError:

@@ -1,15 +1,21 @@
-"""Runs a command of ours to its end in a process of its own; cancelling kills it with what it started."""
+"""Processes of ours: started in a session of their own, killed with what they started; one run to its end."""
 
 from __future__ import annotations
 
 import asyncio
+import logging
+import os
+import signal
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
+import optimas_lsp
 from optimas_lsp.errors import WorkerError
-from optimas_lsp.server.jobs import environment, kill_group
+
+logger = logging.getLogger(__name__)
 
 SECONDS = 120.0
 """What takes longer is given up."""
@@ -31,19 +37,47 @@ def command_line(*words: str) -> list[str]:
     return ["-P", "-c", "from optimas_lsp.cli import main; main()", *words]
 
 
-async def run(arguments: Sequence[str], given: bytes = b"", seconds: float = SECONDS) -> Done:
-    """Run Python with ``arguments``; raises WorkerError when it takes too long."""
-    process = await asyncio.create_subprocess_exec(
+def environment() -> dict[str, str]:
+    """What Python processes of ours get: this package importable and, with ``-P``, no module out of a workspace."""
+    home = str(Path(optimas_lsp.__file__).resolve().parents[1])
+    inherited = [str(Path(item).resolve()) for item in os.environ.get("PYTHONPATH", "").split(os.pathsep) if item]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join([home, *inherited]), "OPENBLAS_NUM_THREADS": "1"}
+
+
+async def start(
+    *arguments: str, limit: int, folder: Path | None = None, more: Mapping[str, str] | None = None
+) -> asyncio.subprocess.Process:
+    """Python with ``arguments``, piped, in a session of its own; ``limit`` is the longest line it may say (bytes).
+
+    It works in ``folder``, the system's folder for temporary files without one, never in a workspace.
+    """
+    return await asyncio.create_subprocess_exec(
         sys.executable,
         *arguments,
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
-        limit=OUTPUT_LIMIT,
+        limit=limit,
         start_new_session=True,
-        cwd=tempfile.gettempdir(),
-        env=environment(),
+        cwd=folder or tempfile.gettempdir(),
+        env={**environment(), **(more or {})},
     )
+
+
+def kill_group(process: asyncio.subprocess.Process) -> None:
+    """End a process and whatever it started; harmless when all have ended."""
+    try:
+        if os.name == "posix":
+            os.killpg(process.pid, signal.SIGKILL)
+        elif process.returncode is None:
+            process.kill()
+    except (ProcessLookupError, PermissionError):
+        logger.debug("process %d has ended already", process.pid)
+
+
+async def run(arguments: Sequence[str], given: bytes = b"", seconds: float = SECONDS) -> Done:
+    """Run Python with ``arguments``; raises WorkerError when it takes too long."""
+    process = await start(*arguments, limit=OUTPUT_LIMIT)
     try:
         async with asyncio.timeout(seconds):
             output, errors = await process.communicate(given)
