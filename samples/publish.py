@@ -17,7 +17,7 @@ from optimas_lsp.corpus.recorded import recorded_entries
 from optimas_lsp.corpus.store import Row
 
 HERE = Path(__file__).resolve().parent
-TITLE = "Optimas samples: attempts at ten small CUDA programs on an NVIDIA H200"
+TITLE = "Optimas samples: attempts at nine small CUDA programs on an NVIDIA H200"
 PROJECT = "optimas-lsp samples"
 LICENCE = "Apache-2.0"
 

@@ -18,6 +18,7 @@ from optimas_lsp.cli.options import Format, Output, TextOrJson
 if TYPE_CHECKING:
     from optimas_lsp.campaign.plan import Plan
     from optimas_lsp.campaign.row import Row
+    from optimas_lsp.campaign.progress import Progress
     from optimas_lsp.campaign.run import Tell
     from optimas_lsp.rewrite.consent import Action
 
@@ -215,18 +216,19 @@ def _progress(total: int) -> Generator[Tell]:
     if not sys.stderr.isatty():
         said = time.monotonic()
 
-        def line(progress: object, _experiment: object) -> None:
+        def line(progress: Progress, _experiment: object) -> None:
             nonlocal said
             if time.monotonic() - said >= LINE_EVERY_S:
                 said = time.monotonic()
-                typer.echo(getattr(progress, "sentence")(), err=True)  # noqa: B009
+                typer.echo(progress.sentence(), err=True)
 
         yield line
         return
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn
+    from rich.progress import BarColumn, TextColumn
+    from rich.progress import Progress as Bar
 
     columns = (BarColumn(), TextColumn("{task.description}"))
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("starting Parsl", total=total)
         yield lambda progress, _experiment: bar.update(task, completed=progress.done, description=progress.sentence())

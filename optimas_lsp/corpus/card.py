@@ -88,7 +88,7 @@ def card(manifest: Manifest, rows: Sequence[Published]) -> str:
         endings=", ".join(f"{name} {count}" for name, count in manifest.endings.items()),
         devices=_counted(row.device.name or "unknown" for row in rows),
         authors=_counted(
-            row.author.backend + (f" ({row.author.model})" if row.author.model != row.author.backend else "")
+            row.author.backend + (f" ({row.author.model})" if row.author.model not in {"", row.author.backend} else "")
             for row in rows
         ),
         dates=_span([row.date[:10] for row in rows if row.date]),
