@@ -17,8 +17,8 @@ from optimas_lsp.cli.options import Format, Output, TextOrJson
 
 if TYPE_CHECKING:
     from optimas_lsp.campaign.plan import Plan
-    from optimas_lsp.campaign.row import Row
     from optimas_lsp.campaign.progress import Progress
+    from optimas_lsp.campaign.row import Row
     from optimas_lsp.campaign.run import Tell
     from optimas_lsp.rewrite.consent import Action
 
