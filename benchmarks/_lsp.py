@@ -93,11 +93,8 @@ class Server:
 
     def settle(self) -> dict[str, Any]:
         """Wait until every report has been read; gives the debug information."""
-        while True:
-            known = self.request("workspace/executeCommand", {"command": "optimas.debugInformation"})
-            if known["ready"] and known["settled"]:
-                return known
-            self.receive()
+        asked = {"command": "optimas.debugInformation", "arguments": [{"wait": True}]}
+        return self.request("workspace/executeCommand", asked)
 
     def close(self) -> None:
         """Shut the server down and wait for it."""

@@ -104,11 +104,16 @@ class Actions:
         return str(page)
 
     async def debug(self, arguments: list[Any]) -> dict[str, Any]:
-        """What the server knows; the first argument may be ``{"text": URI}`` to get that document's text."""
-        options: Any = arguments[0] if arguments else None
-        if not (options is None or isinstance(options, Mapping)):
+        """What the server knows. The first argument may be an object: ``text``, a URI, asks for that document's text;
+        ``wait``, if true, has the answer wait until every report is found and read.
+        """
+        given: Any = arguments[0] if arguments else None
+        if not (given is None or isinstance(given, Mapping)):
             raise _invalid('the argument must be an object such as {"text": URI}')
-        text_of = cast("Mapping[str, Any]", options).get("text") if options is not None else None
+        options = cast("Mapping[str, Any]", given or {})
+        if options.get("wait") is True:
+            await self._workspace.settled()
+        text_of = options.get("text")
         information = commands.debug_information(self._session.snapshot, text_of=text_of)
         protocol = self._session.editor.server.protocol
         information["inFlight"] = protocol.in_flight - 2  # this command counts itself twice: request and handler

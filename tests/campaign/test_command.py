@@ -82,7 +82,7 @@ def test_an_interrupt_ends_every_process_and_keeps_what_is_finished(
     results = Results(tmp_path / "results")
     until(lambda: results.keys() and courses())
     os.killpg(process.pid, sent)
-    _, stderr = process.communicate(timeout=60)
+    _, stderr = process.communicate(timeout=180)
     assert process.returncode == 130, stderr
     assert "Traceback" not in stderr
     until(lambda: not courses(), 5)

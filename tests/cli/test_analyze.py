@@ -133,7 +133,7 @@ def test_ctrl_c_leaves_with_130_and_one_word(report: Path, monkeypatch: pytest.M
 
 def test_a_terminal_without_unicode_gets_a_listing_all_the_same(report: Path) -> None:
     process = run("analyze", report, env={**os.environ, "PYTHONIOENCODING": "ascii"})
-    output, errors = process.communicate(timeout=30)
+    output, errors = process.communicate(timeout=180)
     assert (process.returncode, errors) == (0, b"")
     assert b"long_scoreboard" in output
 

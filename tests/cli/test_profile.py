@@ -32,7 +32,7 @@ def optimas(folder: Path, *words: str | Path) -> subprocess.CompletedProcess[str
     line = [sys.executable, "-c", code, *map(str, words)]
     root = Path(__file__).parents[2]
     env = {"PYTHONPATH": str(root), "PATH": "/usr/bin:/bin"}
-    return subprocess.run(line, cwd=folder, capture_output=True, text=True, timeout=60, check=False, env=env)
+    return subprocess.run(line, cwd=folder, capture_output=True, text=True, timeout=180, check=False, env=env)
 
 
 def test_a_report_and_its_provenance_are_written_and_the_next_step_is_named(tmp_path: Path, stand_in: Path) -> None:

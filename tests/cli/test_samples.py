@@ -194,7 +194,7 @@ def test_ctrl_c_while_a_report_is_read_ends_the_workers_too(tmp_path: Path) -> N
     while not workers and command.poll() is None:
         workers = watched.children(recursive=True)
     command.send_signal(signal.SIGINT)
-    _, errors = command.communicate(timeout=60)
+    _, errors = command.communicate(timeout=180)
     assert (command.returncode, errors.decode()) == (130, "optimas: interrupted\n")
-    _, alive = psutil.wait_procs(workers, timeout=10)
+    _, alive = psutil.wait_procs(workers, timeout=180)
     assert not alive

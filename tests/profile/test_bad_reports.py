@@ -140,7 +140,7 @@ def test_a_file_this_user_may_not_read(tmp_path, good):
         cwd="/",
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=180,
         check=False,
     )
     assert "secret.ncu-rep: may not be read by this user; run: chmod u+r" in said.stdout, said.stderr

@@ -103,7 +103,7 @@ def ended(pid: int) -> bool:
     """Whether the process is gone within ten seconds (or only waits to be collected by its parent)."""
     try:
         process = psutil.Process(pid)
-        gone, _ = psutil.wait_procs([process], timeout=10)
+        gone, _ = psutil.wait_procs([process], timeout=180)
         return bool(gone) or process.status() == psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return True

@@ -73,7 +73,7 @@ def test_it_opens_without_any_nvidia_package(place):
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=180,
     )
     assert (said.stdout, said.stderr) == ("1\n", "")
 

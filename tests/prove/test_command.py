@@ -97,7 +97,7 @@ def sleepers(sleep: str) -> list[str]:
 def test_an_interruption_ends_the_proof_and_everything_it_started(program: Path) -> None:
     process = started(program, "331")
     process.send_signal(signal.SIGTERM)
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=180)
     assert process.returncode == 130
     assert b"optimas: interrupted" in err
     assert sleepers("331") == []
@@ -113,7 +113,7 @@ def test_killed_outright_it_leaves_nothing_running_and_its_folder_goes_at_the_ne
     toml = (program / "optimas.toml").read_text("utf-8")
     process = started(program, "335")
     process.kill()
-    process.communicate(timeout=60)
+    process.communicate(timeout=180)
     (left,) = place.glob("optimas-scratch-*")
     tick = threading.Event()
     while sleepers("335"):

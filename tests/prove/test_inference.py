@@ -41,7 +41,7 @@ def built(folder: Path, found: Inferred, copy: Path) -> str:
             (copy / command[command.index("-o") + 1]).parent.mkdir(parents=True, exist_ok=True)
         subprocess.run(command, cwd=copy, check=True, capture_output=True, timeout=120)
     assert (copy / str(found.target.binary)).is_file()
-    done = subprocess.run(found.target.inputs["default"], cwd=copy, check=False, capture_output=True, timeout=20)
+    done = subprocess.run(found.target.inputs["default"], cwd=copy, check=False, capture_output=True, timeout=180)
     return done.stdout.decode()
 
 

@@ -34,7 +34,7 @@ def _run(folder: Path, command: list[str], **limits: object) -> dict[str, object
         [sys.executable, "-c", DRIVER, str(folder), json.dumps(command), json.dumps({"seconds": 20, **limits})],
         capture_output=True,
         check=True,
-        timeout=60,
+        timeout=180,
         cwd=Path(__file__).parents[2],
         env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), "HF_TOKEN": "t", "AWS_SECRET": "s"},
     )
@@ -65,7 +65,7 @@ def test_what_a_command_detaches_ends_with_it_in_any_process(tmp_path: Path) -> 
         capture_output=True,
         check=True,
         text=True,
-        timeout=60,
+        timeout=180,
         env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
     )
     assert done.stdout.strip() == "False"
@@ -171,7 +171,7 @@ def test_the_kernel_itself_limits_the_processes_of_an_ordinary_user() -> None:
             [python, "-c", ORDINARY, str(folder / "runner.pyz"), str(folder)],
             capture_output=True,
             check=True,
-            timeout=60,
+            timeout=180,
             user=65534,
             group=65534,
             extra_groups=[],

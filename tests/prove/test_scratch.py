@@ -95,7 +95,7 @@ def test_the_folder_of_a_living_process_is_left_alone(place: Path) -> None:
     process, folder, child = holder()
     assert remove_stale() == ()
     assert folder.is_dir()
-    process.communicate("", timeout=30)
+    process.communicate("", timeout=180)
     assert not folder.exists()
     os.kill(child, signal.SIGKILL)
 

@@ -76,7 +76,7 @@ def test_who_is_alone_is_alone(holds: Holder, gpu: str, first: str, second: str)
     assert entered(one)
     two = holds(second, gpu)
     until(lambda: waits(two.pid))
-    one.communicate("", timeout=30)
+    one.communicate("", timeout=180)
     assert entered(two)
 
 

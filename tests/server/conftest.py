@@ -58,7 +58,7 @@ class Wire:
         """Wait for a message that makes ``found()`` true, and give what it found."""
         while not (result := found()):
             self._news.clear()
-            await asyncio.wait_for(self._news.wait(), 10)
+            await asyncio.wait_for(self._news.wait(), 60)
         return result
 
     async def answer(self, msg_id: object) -> dict[str, Any]:
@@ -236,7 +236,7 @@ class EditorClient(LanguageClient):
         self.jobs = [plain(each) for each in params.jobs]
         self.tell()
 
-    async def until(self, found: Callable[[], Any], seconds: float = 30) -> Any:
+    async def until(self, found: Callable[[], Any], seconds: float = 120) -> Any:
         """Wait for news that make ``found()`` true, and give what it found."""
         while not (result := found()):
             self.news.clear()
@@ -254,13 +254,8 @@ class EditorClient(LanguageClient):
         return await self.command("debugInformation", options)
 
     async def settled(self) -> dict[str, Any]:
-        """Wait until the server has read every report; each step of reading is news."""
-        while True:
-            self.news.clear()
-            known = await self.debug()
-            if known["ready"] and known["settled"]:
-                return known
-            await asyncio.wait_for(self.news.wait(), 60)
+        """Wait until the server has found and read every report."""
+        return await self.debug(wait=True)
 
     def open(self, path: Path, text: str | None = None, language: str = "cuda") -> str:
         """Open a file as an editor does; gives its URI."""

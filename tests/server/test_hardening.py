@@ -90,10 +90,10 @@ async def test_cancelling_a_running_command_stops_it_and_answers_once(spoken: Sp
     spoken.server.command("test.endless")(endless)
     await spoken.initialize()
     spoken.say({"id": 5, "method": "workspace/executeCommand", "params": {"command": "test.endless"}})
-    await asyncio.wait_for(running.wait(), 5)
+    await asyncio.wait_for(running.wait(), 60)
     spoken.say({"method": "$/cancelRequest", "params": {"id": 5}})
     answer = await spoken.wire.answer(5)
-    await asyncio.wait_for(stopped.wait(), 5)
+    await asyncio.wait_for(stopped.wait(), 60)
     assert answer["error"]["code"] == -32800
     assert len(spoken.wire.answers(5)) == 1
     assert spoken.server.protocol.in_flight == 0
@@ -122,7 +122,7 @@ async def test_nothing_is_kept_of_notifications_and_requests_that_are_over(spoke
     for _ in range(50):
         spoken.say({"method": "textDocument/didChange", "params": params})
     for _ in range(50):
-        await asyncio.wait_for(handled.acquire(), 5)
+        await asyncio.wait_for(handled.acquire(), 60)
     for number in range(50):
         spoken.say({"id": number, "method": "workspace/executeCommand", "params": {"command": "none"}})
         await spoken.wire.answer(number)
@@ -200,7 +200,7 @@ async def test_a_clients_answer_that_does_not_decode_fails_the_question_instead_
     question = await spoken.wire.until(lambda: [m for m in spoken.wire.sent if m.get("method")])
     spoken.say({"id": question[0]["id"], "result": ["not", "an", "action"]})
     with pytest.raises(JsonRpcException):
-        await asyncio.wait_for(asked, 5)
+        await asyncio.wait_for(asked, 60)
     assert spoken.server.protocol.in_flight == 0
 
 

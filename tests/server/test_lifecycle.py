@@ -58,7 +58,7 @@ def test_the_exit_status_says_whether_shutdown_came_first(
     command: list[str], messages: list[dict[str, Any]], status: int
 ) -> None:
     run = subprocess.run(
-        [sys.executable, *command], input=framed(*messages), capture_output=True, timeout=60, check=False
+        [sys.executable, *command], input=framed(*messages), capture_output=True, timeout=180, check=False
     )
     assert run.returncode == status
     assert b"Traceback" not in run.stderr
@@ -69,7 +69,7 @@ def test_a_stream_that_is_no_lsp_ends_the_server_instead_of_hanging_it() -> None
         [sys.executable, "-m", "optimas_lsp"],
         input=b"GET / HTTP/1.1\r\nHost: x\r\n\r\nContent-Length: twelve\r\n\r\n" + b"\0" * 200_000,
         capture_output=True,
-        timeout=60,
+        timeout=180,
         check=False,
     )
     assert run.returncode == 1
@@ -88,7 +88,7 @@ def test_nothing_heavy_is_imported_before_the_first_reply() -> None:
         "assert b'capabilities' in out.data\n"
         f"print([name for name in {HEAVY!r} if name in sys.modules])\n"
     )
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=180, check=True)
     assert run.stdout.strip() == "[]"
 
 
@@ -248,7 +248,7 @@ def test_a_worker_whose_server_is_gone_ends_at_once(samples: Path, cache: Path) 
         [sys.executable, "-m", "optimas_lsp.server.worker"],
         input=request.message(),
         capture_output=True,
-        timeout=60,
+        timeout=180,
         check=False,
     )
     assert run.returncode in (0, 3)
