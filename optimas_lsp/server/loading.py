@@ -134,6 +134,10 @@ class Loader:
         """Whether any load is in flight."""
         return bool(self._tasks)
 
+    def tasks(self) -> set[asyncio.Task[None]]:
+        """The loads in flight."""
+        return set(self._tasks.values())
+
     def stamps(self) -> Mapping[Path, Stamp]:
         """The reports known on disk and the state each was last seen in."""
         return {path: key[0] for path, key in self._keys.items()}

@@ -115,6 +115,11 @@ class Session:
         """Whether nothing is being read or compared."""
         return not (self.loader.busy or self._aligning)
 
+    async def step(self) -> None:
+        """Wait until one of the tasks that run now is over."""
+        if tasks := self._tasks | self.loader.tasks():
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+
     # -- documents ----------------------------------------------------------------------------------------------------
 
     def did_open(self, params: types.DidOpenTextDocumentParams) -> None:
@@ -230,11 +235,15 @@ class Session:
     async def _align(self, document: Document, found: FileIndex, measured: Measured, splices: list[Splice]) -> None:
         from optimas_lsp.source.anchors import align
 
-        anchors = await self.background.run(align, measured, document.text)
+        mine = False
+        try:
+            anchors = await self.background.run(align, measured, document.text)
+        finally:
+            if mine := self._aligning.get(document.uri) is splices:
+                del self._aligning[document.uri]
         current = self.snapshot.documents.get(document.uri)
-        if self._aligning.get(document.uri) is not splices or current is None:
+        if not mine or current is None:
             return  # closed, opened again, or another report was chosen meanwhile
-        del self._aligning[document.uri]
         for splice in splices:
             anchors = anchors.apply(splice)
         self._aligned(current, found, anchors)

@@ -37,9 +37,6 @@ SEARCH_SECONDS = 30.0
 SEARCH_COST = 50.0
 """A search of whole folders may take one part in this many of the time."""
 
-SETTLE_SECONDS = 0.02
-"""How often somebody who waits for the reports looks whether they are read."""
-
 WATCHER = "optimas-watch"
 CONFIGURER = "optimas-configuration"
 
@@ -220,7 +217,7 @@ class Workspace:
         """Wait until the settings are known and nothing is searched, read or compared any more."""
         await self.session.ready.wait()
         while self.looking or not self.session.settled:
-            await asyncio.sleep(SETTLE_SECONDS)
+            await self.session.step()
 
     async def _look(self) -> None:
         loader = self.session.loader
