@@ -77,7 +77,7 @@ def fill(store: Store, entries: Iterator[Entry]) -> None:
     def work(base: object) -> None:
         for entry in entries:
             data = entry.model_dump(mode="json", by_alias=True, exclude={"key", "code", "date"})
-            _insert(base, entry, canonical(data), "benchmark")  # type: ignore[arg-type]
+            _insert(base, entry, canonical(data), "")  # type: ignore[arg-type]
 
     store.database.write(work)
 

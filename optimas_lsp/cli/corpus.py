@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from enum import Enum
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 app = typer.Typer(no_args_is_help=True, help="What was tried before: search it, publish it, prune it.")
 
 INVALID = 1
+LISTED = 20
+"""Attempts that are listed before a dataset is removed."""
 
 AttemptId = Annotated[str, typer.Argument(metavar="ID", help="An attempt's id, or its first six characters or more.")]
 
@@ -197,6 +200,40 @@ def import_(
     output_file.emit(f"{found.new} new attempts, {found.known} known ones\n", None)
 
 
+@app.command("remove")
+def remove(
+    chosen: Annotated[str, typer.Argument(metavar="DATASET", help="An imported dataset's title or id (see stats).")],
+    *,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only list what would go.")] = False,
+    accept: Annotated[bool, typer.Option("--accept", help="Remove it without asking.")] = False,
+) -> None:
+    """Take an imported dataset out again; what you made, or another dataset brought, stays."""
+    from optimas_lsp.corpus import imported
+    from optimas_lsp.report.attempts import removal
+
+    with _store() as store:
+        found = imported.plan(store, imported.find(store, chosen))
+        rows = store.rows_of(found.gone[:LISTED])
+        if dry_run:
+            output_file.emit(removal(found, rows, done=False), None)
+            return
+        if not accept:
+            _ask(removal(found, rows, done=False))
+        gone = imported.remove(store, found.dataset)
+    output_file.emit(removal(gone, (), done=True), None)
+
+
+def _ask(what: str) -> None:
+    """Ask a person on a terminal; raises ConfigError where the answer is no, or where nobody can be asked."""
+    watched = sys.stdin.isatty() and sys.stderr.isatty()
+    typer.echo(output_file.readable(what), err=True, nl=False)
+    if not (watched and typer.confirm("Remove them? (importing the dataset again brings them back)", err=True)):
+        raise ConfigError(
+            "nothing was removed" if watched else "nothing was removed: nobody can be asked here",
+            remedy="run it on a terminal, or with --accept once you agree",
+        )
+
+
 @app.command("validate")
 def validate(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A dataset's folder.")],
@@ -218,7 +255,11 @@ def validate(
 
 def _data(row: Row) -> dict[str, Any]:
     noes = [each.model_dump() for each in row.noes]
-    return row.entry.model_dump(mode="json", by_alias=True) | {"noes": noes, "from": row.source}
+    return row.entry.model_dump(mode="json", by_alias=True) | {
+        "noes": noes,
+        "own": row.own,
+        "datasets": [*row.datasets],
+    }
 
 
 def _query(store: Store, like: str, source: Path | None, profile: Path | None, kernel: str) -> Query | None:

@@ -25,6 +25,7 @@ from optimas_lsp.corpus.dataset import (
     rows_of,
 )
 from optimas_lsp.corpus.families import SPLITS, families_of, split_of
+from optimas_lsp.corpus.model import Source
 from optimas_lsp.corpus.scrub import leaks
 from optimas_lsp.corpus.store import Kept, Row, Store
 from optimas_lsp.profile.model import Frozen
@@ -120,12 +121,14 @@ def merge(store: Store, place: Path) -> Imported:
     Raises DatasetError with files and rows, CorpusError, or MissingExtraError for Parquet without pyarrow.
     """
     files = files_of(place)
-    problems = [
-        Problem(file=file.name, row=number, what=row)
-        for file in files
-        for number, row in rows_of(file)
-        if isinstance(row, str)
-    ]
+    problems: list[Problem] = []
+    keys: list[str] = []
+    for file in files:
+        for number, row in rows_of(file):
+            if isinstance(row, str):
+                problems.append(Problem(file=file.name, row=number, what=row))
+            else:
+                keys.append(row.key)
     if problems:
         raise DatasetError(
             f"nothing was imported: {first_sentences(problems)}",
@@ -133,11 +136,12 @@ def merge(store: Store, place: Path) -> Imported:
             remedy="optimas corpus validate FOLDER shows everything",
         )
     title = place.name if place.is_file() else read_manifest(place).title
+    source = Source.of(keys, title[:200] or "dataset")
     total = Kept()
     for batch in _batches(row for file in files for _, row in rows_of(file) if isinstance(row, Published)):
-        kept = store.add((row.entry for row in batch), source=title[:200] or "dataset")
+        kept = store.add((row.entry for row in batch), source=source)
         for row in batch:
-            store.merge_noes(row.key, row.noes)
+            store.merge_noes(row.key, row.noes, source)
         total = Kept(new=total.new + kept.new, known=total.known + kept.known, refused=(*total.refused, *kept.refused))
     if total.refused:
         raise DatasetError(f"some attempts were not kept: {'; '.join(total.refused[:5])}", where=place)

@@ -99,7 +99,7 @@ class Corpus:
         found = self._tried(lambda: Searcher(self.store).cases(query, most, same_kernel=wanted))
         if isinstance(found, Note):
             return ()
-        return tuple(past_case(row, whole=not leaves or hit.own or bool(row.source)) for row, hit in found)
+        return tuple(past_case(row, whole=not leaves or hit.own or not row.own) for row, hit in found)
 
     def experience(
         self, rules: Collection[str] | None = None, *, without: Query | None = None, own: Query | None = None

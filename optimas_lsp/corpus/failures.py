@@ -51,3 +51,9 @@ class UnknownAttemptError(CorpusError):
     """No attempt, or more than one, has the id that was given."""
 
     code = "corpus-unknown"
+
+
+class UnknownDatasetError(CorpusError):
+    """No dataset, or more than one, has the name or id that was given."""
+
+    code = "corpus-unknown"

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
@@ -227,6 +228,18 @@ class Entry(Frozen):
     def keyed(self) -> Entry:
         """The entry with its key."""
         return self.model_copy(update={"key": self.digest()})
+
+
+class Source(Frozen):
+    """The dataset that an attempt was imported with. ``id`` is that of its attempts, whatever its title and form."""
+
+    id: str = Field(pattern=r"^[0-9a-f]{64}$")
+    title: str
+
+    @classmethod
+    def of(cls, keys: Iterable[str], title: str) -> Source:
+        """The dataset of the attempts with these keys."""
+        return cls(id=hashlib.sha256("\n".join(sorted({*keys})).encode()).hexdigest(), title=title)
 
 
 def canonical(data: object) -> str:

@@ -10,7 +10,7 @@ import json
 import sqlite3
 from collections.abc import Callable
 
-from optimas_lsp.corpus.model import Entry
+from optimas_lsp.corpus.model import Entry, Source
 from optimas_lsp.corpus.shape import sketch_of
 
 APPLICATION = 0x0A71A5C0
@@ -87,7 +87,38 @@ def _third(base: sqlite3.Connection) -> None:
             base.execute(f"UPDATE {table} SET {column} = ? WHERE {column} = ?", (found, key))  # noqa: S608 - ours
 
 
-MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (_first, _second, _third)
+_FOURTH = """
+CREATE TABLE datasets (id TEXT PRIMARY KEY, title TEXT NOT NULL, date TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE members (
+  attempt TEXT NOT NULL REFERENCES attempts(key) ON DELETE CASCADE, dataset TEXT NOT NULL,
+  PRIMARY KEY (attempt, dataset)) WITHOUT ROWID;
+CREATE INDEX members_dataset ON members(dataset);
+ALTER TABLE noes RENAME TO noes_before;
+CREATE TABLE noes (
+  attempt TEXT NOT NULL REFERENCES attempts(key) ON DELETE CASCADE, kind TEXT NOT NULL, reason TEXT NOT NULL,
+  date TEXT NOT NULL, dataset TEXT NOT NULL, UNIQUE (attempt, kind, reason, dataset));
+INSERT INTO noes SELECT attempt, kind, reason, date, '' FROM noes_before;
+DROP TABLE noes_before;
+INSERT INTO members SELECT key, '' FROM attempts WHERE source = ''"""
+
+
+def _fourth(base: sqlite3.Connection) -> None:
+    """Version 4: every dataset that an attempt, or a no, came with; the empty one stands for this user.
+
+    Before, an attempt had the title of the first dataset it came with, and a no came from nowhere: it counts as the
+    user's. ``attempts.source`` is empty from here on (SQLite before 3.35 drops no column).
+    """
+    for statement in _FOURTH.split(";"):
+        base.execute(statement)
+    for (title,) in base.execute("SELECT DISTINCT source FROM attempts WHERE source <> ''").fetchall():
+        keys = [key for (key,) in base.execute("SELECT key FROM attempts WHERE source = ?", (title,)).fetchall()]
+        made = Source.of(keys, title)
+        base.execute("INSERT INTO datasets VALUES (?, ?, '')", (made.id, made.title))
+        base.executemany("INSERT INTO members VALUES (?, ?)", [(key, made.id) for key in keys])
+    base.execute("UPDATE attempts SET source = ''")
+
+
+MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (_first, _second, _third, _fourth)
 VERSION = len(MIGRATIONS)
 
 

@@ -6,6 +6,7 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
+from optimas_lsp.corpus.imported import Dataset, datasets_of
 from optimas_lsp.corpus.store import Store
 from optimas_lsp.profile.model import Frozen
 
@@ -22,7 +23,10 @@ class Count(Frozen):
 
 
 class Stats(Frozen):
-    """One corpus. ``size_bytes`` is the file's with its log; tables hold the most frequent first."""
+    """One corpus. ``size_bytes`` is the file's with its log; tables hold the most frequent first.
+
+    ``own`` attempts were made here, those of ``datasets`` came from elsewhere; one may be both.
+    """
 
     path: str
     size_bytes: int
@@ -34,7 +38,9 @@ class Stats(Frozen):
     rules: tuple[Count, ...] = ()
     authors: tuple[Count, ...] = ()
     devices: tuple[Count, ...] = ()
-    sources: tuple[Count, ...] = ()
+    own: int = 0
+    own_proven: int = 0
+    datasets: tuple[Dataset, ...] = ()
 
 
 _TABLES = {
@@ -51,8 +57,12 @@ _TABLES = {
         " sum(ending = 'proven') FROM attempts GROUP BY 1"
     ),
     "devices": "SELECT device, count(*), sum(ending = 'proven') FROM attempts GROUP BY 1",
-    "sources": "SELECT source, count(*), sum(ending = 'proven') FROM attempts GROUP BY 1",
 }
+
+
+_OWN_PROVEN = (
+    "SELECT count(*) FROM members m JOIN attempts a ON a.key = m.attempt WHERE m.dataset = '' AND a.ending = 'proven'"
+)
 
 
 def stats_of(store: Store) -> Stats:
@@ -65,7 +75,9 @@ def stats_of(store: Store) -> Stats:
             for text in (
                 "SELECT count(*) FROM attempts",
                 "SELECT count(DISTINCT mangled || char(0) || kernel) FROM attempts",
-                "SELECT count(*) FROM noes",
+                "SELECT count(*) FROM (SELECT DISTINCT attempt, kind, reason FROM noes)",
+                "SELECT count(*) FROM members WHERE dataset = ''",
+                _OWN_PROVEN,
             )
         ]
         tables = {
@@ -75,11 +87,14 @@ def stats_of(store: Store) -> Stats:
             )
             for name, text in _TABLES.items()
         }
-        return [Stats(path=str(path), size_bytes=_size(path), attempts=numbers[0], kernels=numbers[1],
-                      noes=numbers[2], **tables)]  # fmt: skip
+        found = Stats(path=str(path), size_bytes=_size(path), attempts=numbers[0], kernels=numbers[1], noes=numbers[2],
+                      own=numbers[3], own_proven=numbers[4])  # fmt: skip
+        return [found.model_copy(update=tables)]
 
     found = store.query(work)
-    return found[0] if found else Stats(path=str(path), size_bytes=0)
+    return (
+        found[0].model_copy(update={"datasets": datasets_of(store)}) if found else Stats(path=str(path), size_bytes=0)
+    )
 
 
 def _size(path: Path) -> int:

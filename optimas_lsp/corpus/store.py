@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from optimas_lsp.corpus.database import Database
 from optimas_lsp.corpus.failures import RefusedError, UnknownAttemptError
-from optimas_lsp.corpus.model import Entry, NoKind, canonical, slug
+from optimas_lsp.corpus.model import Entry, NoKind, Source, canonical, slug
 from optimas_lsp.corpus.scrub import Scrubber, leaks
 from optimas_lsp.corpus.shape import sketch_of
 from optimas_lsp.profile.limits import MB
@@ -41,11 +41,12 @@ class No(Frozen):
 
 
 class Row(Frozen):
-    """An entry as it lies in the store: what people said no to, and the data set it came with (empty: made here)."""
+    """An entry as it lies in the store: what people said no to, whether it was made here, the datasets it came with."""
 
     entry: Entry
     noes: tuple[No, ...] = ()
-    source: str = ""
+    own: bool = True
+    datasets: tuple[str, ...] = ()
 
 
 class Kept(Frozen):
@@ -69,22 +70,29 @@ class Store:
     def __post_init__(self) -> None:
         self.database = Database(self.folder)
 
-    def add(self, entries: Iterable[Entry], *, source: str = "") -> Kept:
-        """Keep what is new. Entries made here are scrubbed first; those of a data set (``source``) have to be clean.
+    def add(self, entries: Iterable[Entry], *, source: Source | None = None) -> Kept:
+        """Keep what is new. Entries made here are scrubbed first; those of a dataset (``source``) have to be clean.
 
-        What still holds a path or a key is refused, the rest is kept in one transaction; then the size is looked at.
+        What is known belongs to that dataset, or to this user, from then on, too. What still holds a path or a key is
+        refused, the rest is kept in one transaction; then the size is looked at.
         """
         ready: list[tuple[Entry, str]] = []
         refused: list[str] = []
         for entry in entries:
             try:
-                ready.append(self._clean(entry, foreign=bool(source)))
+                ready.append(self._clean(entry, foreign=source is not None))
             except RefusedError as error:
                 refused.append(error.what)
         if not ready:
             return Kept(refused=tuple(refused))
-        source = self.scrubber.prose(source)
-        new = self.database.write(lambda base: sum(_insert(base, entry, body, source) for entry, body in ready))
+        title = "" if source is None else self.scrubber.prose(source.title)
+
+        def work(base: sqlite3.Connection) -> int:
+            if source is not None:
+                base.execute("INSERT OR IGNORE INTO datasets VALUES (?, ?, ?)", (source.id, title, _now()))
+            return sum(_insert(base, entry, body, source.id if source else "") for entry, body in ready)
+
+        new = self.database.write(work)
         pruned = self.prune() if new else 0
         return Kept(new=new, known=len(ready) - new, refused=tuple(refused), pruned=pruned)
 
@@ -107,21 +115,21 @@ class Store:
         """Record that a person did not want an attempt's edit, or took it back; the same no counts once."""
         found = self.find(chosen).entry
         words = self.scrubber.prose(" ".join(reason.split()))[:2000]
-        now = datetime.now(UTC).replace(microsecond=0).isoformat()
 
         def work(base: sqlite3.Connection) -> None:
-            base.execute("INSERT OR IGNORE INTO noes VALUES (?, ?, ?, ?)", (found.key, kind, words, now))
+            base.execute("INSERT OR IGNORE INTO noes VALUES (?, ?, ?, ?, '')", (found.key, kind, words, _now()))
 
         self.database.write(work)
         return found
 
-    def merge_noes(self, key: str, noes: Sequence[No]) -> None:
-        """Add a data set's noes to an attempt that is kept here."""
-        rows = [(key, each.kind, each.reason, each.date) for each in noes]
+    def merge_noes(self, key: str, noes: Sequence[No], source: Source) -> None:
+        """Add a dataset's noes to an attempt that is kept here."""
+        rows = [(key, each.kind, each.reason, each.date, source.id) for each in noes]
 
         def work(base: sqlite3.Connection) -> None:
             base.executemany(
-                "INSERT OR IGNORE INTO noes SELECT ?1, ?2, ?3, ?4 WHERE EXISTS (SELECT 1 FROM attempts WHERE key = ?1)",
+                "INSERT OR IGNORE INTO noes SELECT ?1, ?2, ?3, ?4, ?5"
+                " WHERE EXISTS (SELECT 1 FROM attempts WHERE key = ?1)",
                 rows,
             )
 
@@ -158,7 +166,7 @@ class Store:
 
         return self.database.read(work) or []
 
-    def _row(self, base: sqlite3.Connection, values: tuple[str, str, str, str, str]) -> Row | None:
+    def _row(self, base: sqlite3.Connection, values: tuple[str, str, str, str]) -> Row | None:
         try:
             return _row(base, values)
         except (ValueError, TypeError, RecursionError):
@@ -207,26 +215,37 @@ class Store:
         return clean, body
 
 
-_SELECT = "SELECT a.key, a.date, a.body, a.source, c.text FROM attempts a JOIN codes c ON c.sha256 = a.code"
+_SELECT = "SELECT a.key, a.date, a.body, c.text FROM attempts a JOIN codes c ON c.sha256 = a.code"
+_NOES = "SELECT kind, reason, min(date) FROM noes WHERE attempt = ? GROUP BY kind, reason ORDER BY 3, kind, reason"
+_SOURCES = (
+    "SELECT m.dataset, coalesce(d.title, '') FROM members m LEFT JOIN datasets d ON d.id = m.dataset"
+    " WHERE m.attempt = ? ORDER BY d.date, d.title, d.id"
+)
 
 
-def _row(base: sqlite3.Connection, values: tuple[str, str, str, str, str]) -> Row:
-    key, date, body, source, code = values
-    noes = base.execute("SELECT kind, reason, date FROM noes WHERE attempt = ? ORDER BY date, kind, reason", (key,))
+def _row(base: sqlite3.Connection, values: tuple[str, str, str, str]) -> Row:
+    key, date, body, code = values
+    noes = base.execute(_NOES, (key,))
+    sources: list[tuple[str, str]] = base.execute(_SOURCES, (key,)).fetchall()
     return Row(
         entry=Entry.model_validate({**json.loads(body), "key": key, "date": date, "code": code}),
         noes=tuple(No(kind=kind, reason=reason, date=when) for kind, reason, when in noes.fetchall()),
-        source=source,
+        own=any(not dataset for dataset, _ in sources),
+        datasets=tuple(title for dataset, title in sources if dataset),
     )
 
 
-def _insert(base: sqlite3.Connection, entry: Entry, body: str, source: str) -> bool:
-    """Whether the entry was new."""
+def _now() -> str:
+    return datetime.now(UTC).replace(microsecond=0).isoformat()
+
+
+def _insert(base: sqlite3.Connection, entry: Entry, body: str, dataset: str) -> bool:
+    """Whether the entry was new; it is of ``dataset`` (empty: of this user) in any case."""
     code = sha256(entry.code.encode("utf-8", "surrogatepass")).hexdigest()
     effect = entry.effect
     base.execute("INSERT OR IGNORE INTO codes VALUES (?, ?, ?)", (code, entry.code, sketch_of(entry.code)))
     added = base.execute(
-        "INSERT OR IGNORE INTO attempts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT OR IGNORE INTO attempts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '')",
         (
             entry.key,
             entry.date,
@@ -243,9 +262,9 @@ def _insert(base: sqlite3.Connection, entry: Entry, body: str, source: str) -> b
             code,
             body,
             entry.device.generation,
-            source,
         ),
     ).rowcount
+    base.execute("INSERT OR IGNORE INTO members VALUES (?, ?)", (entry.key, dataset))
     if not added:
         return False
     shares: dict[str, float] = {}

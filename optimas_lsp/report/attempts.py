@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from optimas_lsp.corpus.imported import Removal
 from optimas_lsp.corpus.model import Entry
 from optimas_lsp.corpus.stats import Count, Stats
 from optimas_lsp.corpus.store import Row
@@ -36,7 +37,7 @@ def details(row: Row) -> str:
         f"GPU      {entry.device.name or 'not known'}"
         + (f", driver {entry.device.driver}" if entry.device.driver else ""),
         f"author   {_author(entry)}, {entry.date or 'date not known'}",
-        f"from     {row.source or 'this machine'}",
+        f"from     {', '.join((*(['this machine'] if row.own else []), *row.datasets))}",
     ]
     lines += [f"time     {each}" for each in _times(entry)]
     lines += [f"no       {each.kind} {each.date[:10]}: {each.reason or 'no reason given'}" for each in row.noes]
@@ -59,16 +60,40 @@ def counts(stats: Stats) -> str:
         f"{stats.attempts:,} attempts on {stats.kernels:,} kernels, {stats.noes:,} refused by people, {size}",
         stats.path,
     ]
-    for title in ("endings", "transformations", "rules", "authors", "devices", "sources"):
+    for title in ("endings", "transformations", "rules", "authors", "devices"):
         found: tuple[Count, ...] = getattr(stats, title)
         if found:
             lines += ["", f"{title:<44}{'attempts':>9}{'proven':>9}"]
-            lines += [f"  {_name(title, each.name):<42}{each.attempts:>9,}{each.proven:>9,}" for each in found]
+            lines += [
+                f"  {plain(each.name[:40]) or 'not known':<42}{each.attempts:>9,}{each.proven:>9,}" for each in found
+            ]
+    if stats.datasets:
+        lines += ["", f"{'came from':<44}{'attempts':>9}{'proven':>9}"]
+        lines += [f"  {'this machine':<42}{stats.own:>9,}{stats.own_proven:>9,}"] if stats.own else []
+        for each in stats.datasets:
+            when = f"  imported {each.date[:10]}" if each.date else ""
+            lines.append(
+                f"  {plain(each.title[:40]):<42}{each.attempts:>9,}{each.proven:>9,}  {each.id[:SHOWN_ID]}{when}"
+            )
     return "\n".join(lines) + "\n"
 
 
-def _name(title: str, name: str) -> str:
-    return plain(name[:40]) or ("this machine" if title == "sources" else "not known")
+def removal(found: Removal, rows: Iterable[Row], *, done: bool) -> str:
+    """What taking a dataset out does, or did: the attempts that go (``rows``: the first), what stays and why."""
+    listed = [f"  {line(row)}" for row in rows]
+    more = len(found.gone) - len(listed)
+    lines = [
+        plain(
+            f"{found.dataset.title} ({found.dataset.id[:SHOWN_ID]}): {len(found.gone):,} attempts"
+            f" {'were removed' if done else 'would go'}"
+        )
+    ]
+    lines += listed
+    lines += [f"  and {more:,} more"] if listed and more else []
+    lines += [f"{found.own:,} stay, because they were made here, too"] if found.own else []
+    lines += [f"{found.shared:,} stay, because another dataset holds them, too"] if found.shared else []
+    lines += [f"{found.noes:,} times you said no to one that {'went' if done else 'would go'}"] if found.noes else []
+    return "\n".join(lines) + "\n"
 
 
 def _author(entry: Entry) -> str:

@@ -333,7 +333,7 @@ def test_no_path_of_a_title_is_published_or_kept(dataset: Path, tmp_path: Path, 
     manifest["title"] = "of /home/bob/ours"
     (dataset / "dataset.json").write_text(json.dumps(manifest))
     merge(corpus.store, dataset)
-    assert {row.source for row in corpus.store.each_row()} == {"of .../ours"}
+    assert {row.datasets for row in corpus.store.each_row()} == {("of .../ours",)}
 
 
 def test_an_export_does_not_follow_a_link_out_of_its_folder(dataset: Path, tmp_path: Path) -> None:

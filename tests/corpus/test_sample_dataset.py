@@ -56,4 +56,4 @@ def test_it_can_be_imported_again_and_again(corpus: Corpus) -> None:
     first, second = merge(corpus.store, DATASET), merge(corpus.store, DATASET)
     assert (first.new, first.known) == (validate(DATASET).rows, 0)
     assert (second.new, second.known) == (0, first.new)
-    assert all(row.source.startswith("Optimas samples") for row in corpus.store.each_row())
+    assert all(row.datasets[0].startswith("Optimas samples") for row in corpus.store.each_row())

@@ -45,8 +45,8 @@ from entries import attempt
 from optimas_lsp.corpus import store
 kept = store.Store(Path(sys.argv[1]))
 insert = store._insert
-def stuck(base, entry, body, source):
-    new = insert(base, entry, body, source)
+def stuck(base, entry, body, dataset):
+    new = insert(base, entry, body, dataset)
     if entry.number == 3:
         print("inside", flush=True)
         sys.stdin.readline()
