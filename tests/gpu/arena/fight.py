@@ -1,7 +1,8 @@
-"""Prove every variant on this machine's GPU: python3 fight.py JOBS OUT.json [AT_ONCE].
+"""Prove every packed job on this machine's GPU: python3 fight.py JOBS OUT.json [AT_ONCE [SECONDS]].
 
-JOBS holds one packed job a variant (``pack.py`` makes them). Builds and runs of different jobs overlap;
-timings take turns.
+JOBS holds one folder a job (``pack.py`` makes them), taken in the order of their names. Builds and runs of different
+jobs overlap; timings take turns. After SECONDS no job is begun, and what runs is stopped: it is as if it had not been
+begun. OUT.json holds what was decided so far at any moment, so that a machine may be taken away.
 """
 
 from __future__ import annotations
@@ -10,16 +11,24 @@ import json
 import subprocess
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
+SHORTEST = 15.0
+"""Seconds within which no proof ends: with less time left none is begun."""
 
-def prove(job: Path) -> dict[str, object]:
-    """Run one job's runner and return what it decided."""
+
+def prove(job: Path, end: float | None) -> dict[str, object] | None:
+    """Run one job's runner and return what it decided; None when there was no time for it."""
     began = time.monotonic()
-    done = subprocess.run(
-        [sys.executable, str(job / "runner.pyz"), str(job)], capture_output=True, text=True, check=False
-    )
+    left = None if end is None else end - began
+    if left is not None and left < SHORTEST:
+        return None
+    command = [sys.executable, str(job / "runner.pyz"), str(job)]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=left)
+    except subprocess.TimeoutExpired:
+        return None
     try:
         result = json.loads((job / "result.json").read_text("utf-8"))
     except OSError:
@@ -37,21 +46,25 @@ def prove(job: Path) -> dict[str, object]:
 
 
 def main() -> None:
-    """Prove all, print a line each."""
+    """Prove all, print a line each as they end."""
     jobs = sorted(path for path in Path(sys.argv[1]).iterdir() if (path / "job.json").is_file())
-    with ThreadPoolExecutor(int(sys.argv[3]) if len(sys.argv) > 3 else 6) as pool:
-        results = []
-        for outcome in pool.map(prove, jobs):
+    out, at_once = Path(sys.argv[2]), int(sys.argv[3]) if len(sys.argv) > 3 else 6
+    end = time.monotonic() + float(sys.argv[4]) if len(sys.argv) > 4 else None
+    results: list[dict[str, object]] = []
+    with ThreadPoolExecutor(at_once) as pool:
+        for future in as_completed([pool.submit(prove, job, end) for job in jobs]):
+            outcome = future.result()
+            if outcome is None:
+                continue
             results.append(outcome)
-            line = [
-                outcome["name"],
-                str(outcome["verdict"]),
-                str(outcome["stopped_by"]),
-                str(outcome["sentence"])[:160],
-            ]
-            sys.stdout.write("\t".join([*line, str(outcome["seconds"]) + " s", str(outcome["stderr"])[-200:]]) + "\n")
+            line = [str(outcome[name]) for name in ("name", "verdict", "stopped_by")]
+            line += [str(outcome["sentence"])[:160], f"{outcome['seconds']} s", str(outcome["stderr"])[-200:]]
+            sys.stdout.write("\t".join(line) + "\n")
             sys.stdout.flush()
-    Path(sys.argv[2]).write_text(json.dumps(results, indent=1), "utf-8")
+            unfinished = out.with_suffix(".tmp")
+            unfinished.write_text(json.dumps(sorted(results, key=lambda each: str(each["name"])), indent=1), "utf-8")
+            unfinished.replace(out)
+    sys.stdout.write(f"{len(results)} of {len(jobs)} jobs were proven or stopped\n")
 
 
 if __name__ == "__main__":

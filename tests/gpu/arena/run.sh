@@ -1,5 +1,5 @@
 #!/bin/sh
-# On a GPU machine: run.sh JOBS OUT  — the arena and the witness's own cost.
+# On a GPU machine: run.sh JOBS OUT.json [SECONDS] — the arena and the witness's own cost.
 set -u
 here=$(cd "$(dirname "$0")" && pwd); jobs=$1; out=$2
 export OPTIMAS_WITNESS_CACHE=/tmp/optimas-witness
@@ -19,4 +19,4 @@ for k in 1 2 3; do
 done
 mkdir -p /tmp/w2 && CUDA_INJECTION64_PATH=$lib OPTIMAS_WITNESS_DIR=/tmp/w2 OPTIMAS_WITNESS_MODE=launch,readback,poison /tmp/overhead 512 8
 tail -n 4 /tmp/w2/*.jsonl | cut -c1-400; head -n 1 /tmp/w1/*.jsonl; tail -n 2 /tmp/w1/*.jsonl | cut -c1-300
-python3 "$here/fight.py" "$jobs" "$out" 8
+python3 "$here/fight.py" "$jobs" "$out" 8 ${3:+"$3"}

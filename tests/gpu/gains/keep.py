@@ -1,7 +1,8 @@
-"""Keep what proofs found as entries of samples/*/outcomes.json: python keep.py JOBS [SAMPLE …].
+"""Keep what proofs found as entries of samples/*/outcomes.json: python keep.py JOBS OUT.json.
 
-JOBS holds the jobs that ``pack.py`` packed and ``run.sh`` proved, with their ``index.json``. An entry takes the place
-of one with the same key.
+JOBS holds the jobs as they were packed, with their ``index.json``; OUT.json is what ``run.sh`` brought from the GPU
+machine. An entry takes the place of one with the same key. What a machine without a GPU, or without a working
+compute-sanitizer or witness, left as *not proven* is named and not kept.
 """
 
 from __future__ import annotations
@@ -9,24 +10,33 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 from optimas_lsp.prove.executors.recorded import OUTCOMES, outcome_entry
 
 SAMPLES = Path(__file__).resolve().parents[3] / "samples"
+KEPT = ("proven", "rejected")
 ABOUT = ("file", "kernels", "label", "work_speedup", "diff", "proposal")
 
 
 def main() -> None:
-    """Write the entries of all samples, or of those that were named."""
+    """Write the entries."""
     jobs = Path(sys.argv[1])
-    for name, about in json.loads((jobs / "index.json").read_text("utf-8")).items():
-        if about["sample"] not in (sys.argv[2:] or [about["sample"]]) or not (jobs / name / "result.json").is_file():
+    index: dict[str, dict[str, Any]] = json.loads((jobs / "index.json").read_text("utf-8"))
+    for found in json.loads(Path(sys.argv[2]).read_text("utf-8")):
+        name, about = found["name"], index[found["name"]]
+        if found["verdict"] not in KEPT:
+            skipped = (gate for gate in found["result"]["gates"] if gate["status"] == "skipped")
+            why = next((f"{gate['name']}: {gate['sentence']}" for gate in skipped), "it has no result")
+            sys.stdout.write(f"{name} was not kept ({found['verdict']}): {why}\n")
             continue
+        (jobs / name / "result.json").write_text(json.dumps(found["result"]), "utf-8")
         entry = outcome_entry(jobs / name, {key: about[key] for key in ABOUT})
         place = SAMPLES / about["sample"] / OUTCOMES
         known = json.loads(place.read_text("utf-8"))["outcomes"] if place.is_file() else []
         kept = [each for each in known if each.get("key") != entry["key"]]
         place.write_text(json.dumps({"outcomes": [*kept, entry]}, indent=1), "utf-8")
+        sys.stdout.write(f"{name}: {found['verdict']}\n")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 #!/bin/sh
-# On a GPU machine: run.sh JOBS OUT [AT_ONCE] — prove every packed candidate; the witness is built once, before.
+# On a GPU machine: run.sh JOBS OUT.json [AT_ONCE [SECONDS]] — prove every packed candidate; the witness is built once, before.
 set -u
 here=$(cd "$(dirname "$0")" && pwd); jobs=$1; out=$2
 export OPTIMAS_WITNESS_CACHE=/tmp/optimas-witness
@@ -11,4 +11,4 @@ from pathlib import Path
 from optimas_runner import tools, witness
 print("witness:", witness.build(Path(sys.argv[1], "witness"), "/tmp/optimas-witness", tools.find("nvcc")))
 P
-python3 "$here/../arena/fight.py" "$jobs" "$out" "${3:-6}"
+python3 "$here/../arena/fight.py" "$jobs" "$out" "${3:-6}" ${4:+"$4"}
