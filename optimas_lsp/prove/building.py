@@ -23,6 +23,10 @@ from optimas_lsp.rewrite.guard.compiled import COMPILED_RULES, compiled_rules
 from optimas_lsp.rewrite.guard.model import Allowance, RuleVerdict
 
 
+class BuilderError(OptimasError):
+    """Nothing can be built here."""
+
+
 @dataclass
 class ScratchBuilder:
     """Runs the program's own build commands in a copy; see ``rewrite.optimize.Builder``."""
@@ -40,7 +44,16 @@ class ScratchBuilder:
 
     @classmethod
     def of(cls, folder: Path, source: Path, profile: Profile, allow: tuple[Allowance, ...] = ()) -> ScratchBuilder:
-        """The commands of ``optimas.toml``, CMake, Make or ``compile_commands.json``, or a plain nvcc line."""
+        """The commands of ``optimas.toml``, CMake, Make or ``compile_commands.json``, or a plain nvcc line.
+
+        Raises BuilderError on a system where what is built cannot be held within limits.
+        """
+        if os.name != "posix":
+            raise BuilderError(
+                "a candidate is built and proven on Linux only",
+                where=folder,
+                remedy="without a build it is only judged: --no-build, in the editor the setting jobs.build",
+            )
         toml = folder / FILE_NAME
         table = load_toml(toml).get("target") if toml.is_file() else None
         target = None if table is None else parse_target(table, where=str(toml))

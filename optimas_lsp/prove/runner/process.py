@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
-import resource
 import shutil
 import signal
 import subprocess
@@ -216,6 +215,8 @@ def end_descendants(root: int | None = None) -> None:
 
 
 def _limit_child(limits: Limits) -> Callable[[], None]:
+    import resource  # absent on Windows, where nothing untrusted is run
+
     library, runner = ctypes.CDLL(None), os.getpid()
 
     def apply() -> None:
