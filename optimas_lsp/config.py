@@ -409,12 +409,19 @@ def known_keys(section: type[BaseModel] = Settings, prefix: str = "") -> list[st
     return keys
 
 
+def _likely(key: str) -> list[str]:
+    """The key that was probably meant, if any: one that only lacks its table, else the most alike."""
+    bare = key.replace("_", "").lower()
+    inner = [each for each in known_keys() if each.rpartition(".")[2].lower() == bare]
+    return inner if len(inner) == 1 else difflib.get_close_matches(key, known_keys(), n=1, cutoff=0.6)
+
+
 def _explain(error: ValidationError, where: str) -> ConfigError:
     sentences: list[str] = []
     for item in error.errors():
         key = ".".join(str(part) for part in item["loc"])
         if item["type"] == "extra_forbidden":
-            near = difflib.get_close_matches(key, known_keys(), n=1, cutoff=0.5)
+            near = _likely(key)
             sentences.append(f"unknown key '{key}'" + (f" (did you mean '{near[0]}'?)" if near else ""))
         else:
             sentences.append(f"'{key}': {item['msg'].removeprefix('Value error, ')} (found {item['input']!r})")

@@ -14,7 +14,7 @@ from optimas_lsp.cli import formats
 from optimas_lsp.cli import output as output_file
 from optimas_lsp.cli.failures import FAILED, say
 from optimas_lsp.cli.options import Output, Sources
-from optimas_lsp.errors import OptimasError
+from optimas_lsp.errors import ConfigError, OptimasError
 
 if TYPE_CHECKING:
     from optimas_lsp.cli.reading import Reading
@@ -60,6 +60,7 @@ def analyze(
     """
     from optimas_lsp.cli.reading import Reader
 
+    _check_form(format_, reduction=reduction, quality=quality)
     if output is not None:
         output_file.check(output, reports)
     reader = Reader.of(sources=source or [], kernel=kernel, keep_all=all_)
@@ -89,6 +90,14 @@ def analyze(
             show(readings, output, everything=all_)
     if failed:
         raise typer.Exit(FAILED)
+
+
+def _check_form(format_: Format, *, reduction: bool, quality: bool) -> None:
+    """Raise ConfigError for a form that the reduction or the table of quality does not have."""
+    if reduction and (quality or format_ is not Format.text):
+        raise ConfigError("--reduction is text of its own", remedy="leave out --quality and --format, or --reduction")
+    if quality and format_ not in {Format.text, Format.json}:
+        raise ConfigError("--quality is a table or JSON", remedy="give --format text or json, or leave out --quality")
 
 
 def combined(readings: list[Reading]) -> list[Reading]:

@@ -9,7 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Literal
 
@@ -130,11 +130,13 @@ def packages() -> Iterator[Check]:
 
 def nvcc(environment: Mapping[str, str]) -> Check:
     """The CUDA compiler on PATH, under CUDA_HOME or in the usual place."""
-    homes = [environment[name] for name in ("CUDA_HOME", "CUDA_PATH") if environment.get(name)]
-    path = shutil.which("nvcc") or _first_executable(Path(home) / "bin/nvcc" for home in [*homes, "/usr/local/cuda"])
-    if path is None:
+    from optimas_lsp.rewrite.compile import find_compiler
+
+    compiler = find_compiler(environment)
+    if compiler is None:
         remedy = "install the CUDA toolkit, or: pip install 'optimas-lsp[proof]' (only building programs needs it)"
         return Check(id="nvcc", status="absent", found="not found", remedy=remedy)
+    path = str(compiler[0])
     version = _search(r"release [\d.]+, V([\d.]+)", run(path, "--version"))
     return Check(id="nvcc", status="ok", found=f"{version or 'unknown version'} ({path})")
 
@@ -241,7 +243,7 @@ def corpus() -> Check:
     said = "; ".join(note.text for note in store.database.notes) or f"{found.path}: {found.attempts:,} attempts"
     if installed("scikit-learn") is None:
         remedy = "pip install 'optimas-lsp[campaign]' to find past attempts by likeness"
-        return Check(id="corpus", status="absent", found=f"{said}; scikit-learn is not installed", remedy=remedy)
+        return Check(id="corpus", status="absent", found=f"{said}; no search by likeness", remedy=remedy)
     return Check(id="corpus", status="ok", found=said)
 
 
@@ -267,10 +269,6 @@ def run(*command: str) -> str:
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return done.stdout.decode("utf-8", "replace")
-
-
-def _first_executable(paths: Iterable[Path]) -> str | None:
-    return next((str(path) for path in paths if os.access(path, os.X_OK)), None)
 
 
 def _search(pattern: str, text: str) -> str | None:

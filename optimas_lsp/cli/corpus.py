@@ -100,10 +100,19 @@ def search(
     output: Output = None,
 ) -> None:
     """List attempts: by name and evidence, the latest first, or the most alike of those that were judged."""
+    from typing import get_args
+
+    from optimas_lsp.corpus.model import Ending
+    from optimas_lsp.insight.knowledge import rules
     from optimas_lsp.report.attempts import line
 
     if (source is None) != (profile is None) or (source is not None and like):
         raise ConfigError("what to compare with is not clear", remedy="give --like ID, or --source with --profile")
+    if ending and ending not in get_args(Ending):
+        raise ConfigError(f"there is no ending '{ending}'", remedy=f"choose one of: {', '.join(get_args(Ending))}")
+    for each in rule or ():
+        if each not in rules():
+            raise ConfigError(f"there is no rule '{each}'", remedy="docs/rules/README.md lists them, such as cause")
     with _store() as store:
         query = _query(store, like, source, profile, kernel)
         rows = _listed(store, words, rule, transformation, ending, limit) if query is None else None

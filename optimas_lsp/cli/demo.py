@@ -18,21 +18,31 @@ LANGUAGES = {".cu": "cuda-cpp", ".cuh": "cuda-cpp", ".py": "python"}
 SEVERITIES = {1: ("red", "error"), 2: ("yellow", "warning"), 3: ("cyan", "information"), 4: ("dim", "hint")}
 CONTEXT_LINES = 2
 
-HOW_TO_SEE_IT = """\
-See the same in your editor:
+NEOVIM = (
+    "nvim --cmd \"set rtp+=editors/neovim\" --cmd \"lua require('optimas').setup({{ cmd = {{ '{bin}optimas-lsp' }}, "
+    "settings = {{ prove = {{ executor = 'recorded', records = '..' }} }} }})\" {folder}/{file}"
+)
 
-- **VS Code**: install the extension (`vscode-client/`, see its README), open the folder `{folder}`, open `{file}`.
-- **Neovim 0.11**: copy `editors/neovim/optimas.lua` to `~/.config/nvim/lsp/`, then
-  `:lua vim.lsp.enable('optimas')` and open `{file}`.
-- **On the command line**: `optimas analyze {report} --source {folder}`
+HOW_TO_SEE_IT = (
+    ("On the command line:", "{bin}optimas analyze {report} --source {folder}"),
+    ("In Neovim, without touching its configuration:", NEOVIM),
+    (
+        "In VS Code, then open the folder {folder}:",
+        "cd vscode-client && npm ci && npm run package && code --install-extension optimas-*.vsix",
+    ),
+    (
+        "Your own program, on a machine with a GPU; then open its sources with the report beside them:",
+        "{bin}optimas profile -- ./program arguments",
+    ),
+)
+"""What to do next and the command for it, to be copied."""
 
-There, on a line with a squiggle or on the kernel: the light bulb (VS Code: Ctrl+.) or `:lua vim.lsp.buf.code_action()`,
-then *Optimise this hotspot* or *Optimise the kernel*; the lens above the kernel says *Optimise*, too. When the job is
-over, the same place offers *Apply the rewrite*, and *Show the outcome* with everything above. Proofs recorded for the
-samples are used where the settings say `prove.executor = "recorded"` and `prove.records = ".."`; without them and
-without a GPU a rewrite is called *not proven* and, by default, not offered.
-
-For your own program: `optimas profile -- ./program arguments` on a machine with a GPU, then open its sources.
+MORE = """\
+In an editor, on a line with a squiggle or on the kernel, open the light bulb (VS Code: Ctrl+.; Neovim:
+:lua vim.lsp.buf.code_action()): *Optimise this hotspot*, *Optimise the kernel* and, when that is done, *Apply the
+rewrite* and *Show the outcome*. Without a GPU only the samples' recorded proofs can be shown: set
+`prove.executor = "recorded"` and `prove.records = ".."`. Every editor: docs/editors/. Every command:
+docs/command-line.md.
 """
 
 
@@ -67,13 +77,51 @@ def demo(
     _heading(target, f"Hover on {sources[at].name}, line {hottest['range']['start']['line'] + 1}")
     _markdown(target, _hover_text(hover))
     report = next(iter(sorted(folder.glob("profile.ncu-rep*"))), folder / "profile.ncu-rep")
+    rewrite = ""
     if sources[0].suffix != ".py":
         _heading(target, "A rewrite, from these findings to a proof")
-        show_rewrite(target, sources[0], report)
-    _heading(target, "In your editor")
-    _markdown(target, HOW_TO_SEE_IT.format(folder=_short(folder), file=sources[0].name, report=_short(report)))
+        rewrite = show_rewrite(target, sources[0], report)
+    _heading(target, "In short")
+    place = f"{sources[at].name}:{hottest['range']['start']['line'] + 1}"
+    _sentence(target, f"{place}  {hottest['message']}")
+    if rewrite:
+        _sentence(target, rewrite)
+    _heading(target, "Next")
+    _next_steps(target, folder, sources[0], report)
     if status != 0:
         raise typer.Exit(1)
+
+
+def _next_steps(target: Console, folder: Path, source: Path, report: Path) -> None:
+    """The commands to go on with, each on a line of its own, however long, so that it can be copied."""
+    import sys
+
+    from rich.text import Text
+
+    from optimas_lsp.report.rows import plain
+
+    root, scripts = folder.parents[1], Path(sys.executable).parent
+    inside = f"{scripts.relative_to(root)}/" if scripts.is_relative_to(root) else f"{scripts}/"
+    words = {
+        "bin": inside if (scripts / "optimas").is_file() else "",
+        "folder": folder.relative_to(root),
+        "report": report.relative_to(root),
+        "file": source.name,
+    }
+    if root != Path.cwd():
+        target.print(Text(f"The commands are for the folder {plain(str(root))}."), highlight=False)
+    for what, command in HOW_TO_SEE_IT:
+        target.print(Text(what.format(**words)), highlight=False)
+        target.print(Text("  " + command.format(**words), "bold cyan"), highlight=False, soft_wrap=True)
+    _markdown(target, MORE)
+
+
+def _sentence(target: Console, text: str) -> None:
+    from rich.text import Text
+
+    from optimas_lsp.report.rows import paragraph, plain
+
+    paragraph(target, Text(plain(text)))
 
 
 def _sample(name: str) -> tuple[Path, list[Path]]:

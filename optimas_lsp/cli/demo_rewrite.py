@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -38,32 +37,41 @@ class Seen:
     sentence: str = ""
 
 
-def show_rewrite(target: Console, source: Path, report: Path) -> bool:
-    """Print how a rewrite of the costliest kernel comes about; False when there is none to show."""
+def show_rewrite(target: Console, source: Path, report: Path) -> str:
+    """Print how a rewrite of the costliest kernel comes about; what came of it in a sentence, or '' for no rewrite."""
     from rich.text import Text
 
-    nvcc = shutil.which("nvcc")
+    from optimas_lsp.rewrite.compile import find_compiler
+
+    nvcc = find_compiler()
     seen = _rewrite(source, report, build=nvcc is not None, seconds=BUILD_SECONDS if nvcc else SECONDS)
-    missing = (
-        "" if nvcc else "nvcc is not installed here, so the rewrite is not compiled: pip install optimas-lsp[proof]"
-    )
+    missing = "" if nvcc else "nvcc was not found, so the rewrite is not compiled; optimas doctor says how to get it"
     if seen is None:
         missing = f"compiling took longer than {BUILD_SECONDS:.0f} s on this machine, so it is shown without"
         seen = _rewrite(source, report, build=False, seconds=SECONDS)
     if seen is None or seen.outcome is None:
         target.print(Text(seen.sentence if seen is not None else "no rewrite was made in time", "yellow"))
-        return False
+        return ""
     for words in seen.accepted:
-        target.print(Text(f"accepted for this demonstration only, and not recorded: {words}", "dim"))
+        target.print(Text(f"accepted for this demonstration only (otherwise you are asked): {words}", "dim"))
     recorded = any(words.startswith("recorded:") for _, words in seen.stages)
-    for stage, words in seen.stages:
+    for stage, said in seen.stages:
+        words = "a proof of exactly this change is on record; nothing is run" if said.startswith("recorded:") else said
         if stage != "corpus" and not (recorded and words.startswith("running")):  # a recorded proof runs nothing
             target.print(Text.assemble((f"{stage:8} ", "bold cyan"), words), highlight=False)
     if missing:
         target.print(Text.assemble(("missing  ", "bold yellow"), missing), highlight=False)
     for line in _told(seen.outcome):
         target.print(line, highlight=False)
-    return True
+    return _in_short(seen.outcome)
+
+
+def _in_short(outcome: Rewriting) -> str:
+    """What came of the rewrite; a recorded result is called so, its settings stand above."""
+    if outcome.proof is None:
+        return f"The rewrite: {outcome.sentence}"
+    sentence, with_settings, _ = outcome.proof.sentence.partition(", with other settings")
+    return f"The rewrite: {sentence}{')' if with_settings else ''}"
 
 
 def _told(outcome: Rewriting) -> Iterator[Any]:
@@ -106,6 +114,8 @@ def _scores(outcome: Rewriting) -> Iterator[Any]:
         ("hot samples on edited lines", ("localisation", "hot_samples")),
         ("edited lines that are hot", ("localisation", "edited_lines")),
     )
+    if scores:
+        yield Text("Did the rewrite follow the evidence? (EAR, docs/ear.md)")
     for words, (group, name) in rows:
         measure = cast("dict[str, Any]", cast("dict[str, Any]", scores.get(group) or {}).get(name) or {})
         if measure.get("value") is not None:

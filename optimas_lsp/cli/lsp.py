@@ -21,6 +21,9 @@ def lsp(
     if tcp and stdio:
         raise ConfigError("--tcp and --stdio exclude each other", remedy="leave one of them out")
     if not tcp:
+        from optimas_lsp.__main__ import tell_a_person
+
+        tell_a_person()
         raise typer.Exit(server.serve_stdio())
     host, port = address(tcp)
     raise typer.Exit(server.serve_tcp(host, port))

@@ -212,6 +212,9 @@ def _row(data: bytes | dict[str, Any]) -> Published | str:
 def read_manifest(folder: Path) -> Manifest:
     """The manifest of a dataset; raises DatasetError."""
     place = folder / MANIFEST
+    if folder.is_dir() and not place.exists():
+        remedy = "give a folder that optimas corpus export wrote"
+        raise DatasetError(f"there is no dataset here (no {MANIFEST})", where=folder, remedy=remedy)
     try:
         return Manifest.model_validate_json(as_file(place).read_bytes())
     except OSError as error:

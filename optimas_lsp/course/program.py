@@ -43,6 +43,8 @@ class Program:
         ``settings`` None: those of the folder. Raises SourceError when there is no such file, or when it is not in the
         folder, and ConfigError for wrong settings.
         """
+        if source.is_dir():
+            raise SourceError("this is a folder", where=source, remedy="give the file in it that defines the kernel")
         if not source.is_file():
             raise SourceError("there is no such file", where=source, remedy="give the file that defines the kernel")
         here = source.absolute()

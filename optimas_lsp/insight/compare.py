@@ -8,6 +8,7 @@ in the reports; a changed line is compared over the block of lines that replaced
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from optimas_lsp.insight.changes import (
     Change,
@@ -39,13 +40,17 @@ COUNTERS: tuple[tuple[str, str], ...] = (
 
 def compare(before: Pair, after: Pair) -> Comparison:
     """Compare two reports kernel by kernel; both analyses must hold the lines of the kernels that matter (keep_all)."""
-    pairs, alone_before, alone_after = _match(before[1].kernels, after[1].kernels)
+    pairs, alone_before, alone_after = _match(before[1].kernels, after[1].kernels, _same_program(before, after))
     kernels = tuple(_kernel(before, old, after, new, how) for old, new, how in pairs)
     notes = [f"{name} is in the first report only" for name in alone_before]
     notes += [f"{name} is in the second report only" for name in alone_after]
     if not kernels:
         notes.append("the reports have no kernel in common, so nothing is compared")
-    for old, new, _ in pairs:
+    for old, new, how in pairs:
+        if how == "only-kernels":
+            notes.append(
+                f"{old.base_name} is compared with {new.base_name}: the names differ, and no other kernel is left"
+            )
         for kernel, which in ((old, "first"), (new, "second")):
             if not kernel.samples.total:
                 notes.append(f"{kernel.base_name} has no samples in the {which} report: its stalls are not compared")
@@ -66,10 +71,19 @@ def compare(before: Pair, after: Pair) -> Comparison:
     )
 
 
+def _same_program(before: Pair, after: Pair) -> bool:
+    """Whether both reports may be of one program: they embed a source of one name, or one of them embeds none."""
+    first, second = ({Path(file.path).name for file in pair[0].files if file.text} for pair in (before, after))
+    return not first or not second or not first.isdisjoint(second)
+
+
 def _match(
-    before: Sequence[KernelAnalysis], after: Sequence[KernelAnalysis]
+    before: Sequence[KernelAnalysis], after: Sequence[KernelAnalysis], same_program: bool
 ) -> tuple[list[tuple[KernelAnalysis, KernelAnalysis, str]], list[str], list[str]]:
-    """Kernels by mangled name, then by base names that occur once on both sides, then the only ones left."""
+    """Kernels by mangled name, then by base names that occur once on both sides, then the only ones left.
+
+    The last only within one program: there a kernel was renamed.
+    """
     left, right = list(before), list(after)
     pairs: list[tuple[KernelAnalysis, KernelAnalysis, str]] = []
 
@@ -86,7 +100,7 @@ def _match(
         same = [new for new in right if new.base_name == old.base_name]
         if len(same) == 1 and [each.base_name for each in left].count(old.base_name) == 1:
             take("base-name", old, same[0])
-    if len(left) == 1 and len(right) == 1:
+    if same_program and len(left) == 1 and len(right) == 1:
         take("only-kernels", left[0], right[0])
     pairs.sort(key=lambda pair: -(pair[0].gpu_time_ns or 0.0))
     return pairs, [each.base_name for each in left], [each.base_name for each in right]

@@ -28,6 +28,7 @@ LONGEST_LOG = 200_000
 """Characters of output kept; of a longer log the beginning and the end are kept."""
 
 COMPILERS = frozenset({"nvcc", "nvcc.exe"})
+USUAL_COMPILERS = (Path("/usr/local/cuda/bin/nvcc"), Path("/opt/cuda/bin/nvcc"))
 _TELLING = re.compile(
     r"\b(?:error|fatal|undefined reference|undefined symbol|multiple definition|unresolved|cannot find|not found"
     r"|no such|ld returned|collect2|nvlink|ptxas|warning|killed|stopped)\b|\^",
@@ -135,7 +136,10 @@ def _from_database(source: Path, folder: Path) -> Command | None:
 
 
 def find_compiler(environment: Mapping[str, str] | None = None) -> tuple[Path, tuple[str, ...]] | None:
-    """nvcc and the options it needs to find its libraries: in PATH, CUDA_HOME or CUDA_PATH, or from PyPI's wheels."""
+    """nvcc and the options it needs to find its libraries.
+
+    In PATH, CUDA_HOME or CUDA_PATH, from PyPI's wheels, or where the toolkit's installer puts it.
+    """
     variables = os.environ if environment is None else environment
     found = shutil.which("nvcc", path=variables.get("PATH", ""))
     if found is not None:
@@ -148,7 +152,7 @@ def find_compiler(environment: Mapping[str, str] | None = None) -> tuple[Path, t
         for root in sorted(Path(entry, "nvidia").glob("cu1[2-9]"), reverse=True):
             if (root / "bin" / "nvcc").is_file():
                 return root / "bin" / "nvcc", ("-L", str(root / "lib"))
-    return None
+    return next(((place, ()) for place in USUAL_COMPILERS if place.is_file()), None)
 
 
 def compile_candidate(
@@ -174,7 +178,7 @@ def compile_candidate(
     if compiler is None and any(Path(each.arguments[0]).name in COMPILERS for each in commands):
         return Compiled(
             status="no-compiler",
-            sentence="nvcc was not found in PATH, CUDA_HOME or the installed wheels; install the CUDA toolkit",
+            sentence="nvcc was not found; install the CUDA toolkit, or: pip install 'optimas-lsp[proof]'",
         )
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="optimas-compile-", dir=scratch) as place:

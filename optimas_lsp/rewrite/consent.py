@@ -190,6 +190,7 @@ def require(consents: Consents, folder: Path, actions: Sequence[Action], ask: As
         return
     if ask is None or not ask(folder, missing):
         said = "; ".join(line.strip() for action in missing for line in action.sentence().split("\n"))
+        said = said.replace(":; ", ": ")
         how = "not accepted" if ask is not None else "never accepted, and nobody can be asked here"
         raise ConsentError(
             f"this was {how}: {said}",

@@ -156,3 +156,38 @@ def test_debug_shows_the_traceback_as_well(tmp_path: Path) -> None:
     assert result.exit_code == 2
     assert "Traceback" in result.stderr
     assert "no such file" in result.stderr
+
+
+def test_reduction_and_quality_refuse_a_form_they_do_not_have(report: Path) -> None:
+    assert "--reduction is text of its own" in sentence("analyze", report, "--reduction", "--format", "html")
+    assert "--quality is a table or JSON" in sentence("analyze", report, "--quality", "--format", "sarif")
+
+
+def test_searching_attempts_by_what_cannot_be_names_what_can(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPTIMAS_DATA_DIR", str(tmp_path))
+    assert "proven, refuted" in sentence("corpus", "search", "--ending", "faster")
+    assert "there is no rule 'slow'" in sentence("corpus", "search", "--rule", "slow")
+
+
+def test_a_folder_without_a_dataset_is_called_so(tmp_path: Path) -> None:
+    assert "there is no dataset here" in sentence("corpus", "validate", tmp_path)
+
+
+def test_a_folder_instead_of_a_source_is_called_so(report: Path, tmp_path: Path) -> None:
+    assert "this is a folder" in sentence("optimize", tmp_path, "--profile", report)
+
+
+@pytest.mark.parametrize(
+    ("key", "meant"),
+    [
+        ("coverage", " (did you mean 'hotKernels.coverage'?)"),
+        ("optimise", "'; see"),
+        ("rewrite.modell", "'rewrite.model'"),
+    ],
+)
+def test_a_wrong_key_leads_to_the_one_that_was_meant_or_to_none(
+    report: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str, meant: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("optimas.toml").write_text(f"{key} = 1\n", "utf-8")
+    assert meant in sentence("analyze", report)

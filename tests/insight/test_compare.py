@@ -190,6 +190,16 @@ def test_kernels_match_by_mangled_name_then_by_base_name() -> None:
     assert {(each.name, each.matched_by) for each in found.kernels} == {("a", "mangled"), ("b", "base-name")}
 
 
+def test_a_renamed_kernel_is_compared_and_said_so_in_one_program_only() -> None:
+    old, new = kernel(mangled="_Z3oldv", base_name="old"), kernel(mangled="_Z3newv", base_name="new")
+    renamed = compare(made(old, texts={"/src/k.cu": "a\n"}), made(new, texts={"/else/k.cu": "b\n"}, sha="1"))
+    assert [each.matched_by for each in renamed.kernels] == ["only-kernels"]
+    assert "old is compared with new: the names differ, and no other kernel is left" in renamed.notes
+    others = compare(made(old, texts={"/src/k.cu": "a\n"}), made(new, texts={"/src/m.cu": "b\n"}, sha="1"))
+    assert others.kernels == ()
+    assert (others.only_before, others.only_after) == (("old",), ("new",))
+
+
 def test_kernels_without_a_partner_are_named() -> None:
     found = compare(
         made(kernel(mangled="x", base_name="x"), kernel(mangled="y", base_name="y")), made(kernel(), sha="1")

@@ -209,6 +209,6 @@ class Service(ABC):
 def missing(package: str, error: ImportError) -> BackendError:
     """The error for an SDK that is not installed."""
     return BackendError(
-        f"the package '{package}' is not installed ({error.name or 'import failed'})",
+        f"asking this model needs the packages {package} and httpx; not installed: {error.name or package}",
         remedy="pip install 'optimas-lsp[models]'",
     )
