@@ -102,6 +102,7 @@ def judge(
         allow=(*settings.rewrite.allow, *_allowances(allow or [])),
         limits=Limits.of(settings.guard),
         headers=project_headers(unit.path, unit.syntax.text.text, [program.folder]),
+        name=unit.path.name,
     )
     return program, proposed, verdict
 
@@ -114,7 +115,9 @@ def as_text(verdict: Verdict) -> str:
             if rule.status != status:
                 continue
             lines.append(f"{mark:9} {rule.id}: {rule.message}")
-            lines += [f"{'':9} {each.function}:{each.line}: {each.text}" for each in rule.lines if each.line]
+            lines += [
+                f"{'':9} {each.function}:{each.file_line or each.line}: {each.text}" for each in rule.lines if each.line
+            ]
     for rule in verdict.rules:
         if rule.status == "skipped":
             lines.append(f"{'skipped':9} {rule.id}: {rule.message}")

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Sequence
 from optimas_lsp.rewrite.guard.case import Case, Finding, Rule, Skip, case_of
 from optimas_lsp.rewrite.guard.model import Allowance, Limits, OffendingLine, RuleVerdict, Verdict
 from optimas_lsp.rewrite.guard.rulebook import RULES, SIZE_RULES, TRITON_RULES
+from optimas_lsp.rewrite.guard.side import Side
 from optimas_lsp.rewrite.proposal import Proposal
 from optimas_lsp.source.syntax import Syntax, parse
 from optimas_lsp.source.text import SourceText
@@ -31,6 +32,7 @@ def examine(
     limits: Limits | None = None,
     headers: Sequence[str] = (),
     syntax: Syntax | None = None,
+    name: str = "",
 ) -> Verdict:
     """Check every static rule of ``proposal`` against the text ``source``; never fails for any proposal.
 
@@ -38,7 +40,8 @@ def examine(
 
     ``allowed`` names the functions that may change (None: every kernel and device function), ``evidence`` the ids that
     exist (None: not known, citations are checked for form only), ``allow`` what the user permits beyond the default.
-    ``headers`` are texts of the project's own headers, for the functions and macros they define.
+    ``headers`` are texts of the project's own headers, for the functions and macros they define. ``name`` is the file's,
+    for messages: the lines that they name are those of the file as changed.
     """
     text = SourceText.of(source) if isinstance(source, str) else source
     parsed = parse(text, "cuda") if syntax is None else syntax
@@ -57,7 +60,7 @@ def examine(
     # Size first: once it is too large nothing walks the text, and rules are linear but not free.
     for rule in (*(rule for rule in rules if rule.id in SIZE_RULES), *rules):
         if rule.id not in known:
-            known[rule.id] = _unread(rule) if too_large else _checked(rule, case)
+            known[rule.id] = _unread(rule) if too_large else _checked(rule, case, name)
             too_large = too_large or (rule.id in SIZE_RULES and known[rule.id].status == "fail")
     outcomes = [known[rule.id] for rule in rules]
     return verdict_of(outcomes)
@@ -77,7 +80,7 @@ def _unread(rule: Rule) -> RuleVerdict:
     return RuleVerdict(id=rule.id, status="skipped", message="the text is too large to look at")
 
 
-def _checked(rule: Rule, case: Case) -> RuleVerdict:
+def _checked(rule: Rule, case: Case, name: str) -> RuleVerdict:
     result = rule.check(case)
     if isinstance(result, Skip):
         return RuleVerdict(id=rule.id, status="skipped", message=result.why)
@@ -85,7 +88,7 @@ def _checked(rule: Rule, case: Case) -> RuleVerdict:
     if not findings:
         return RuleVerdict(id=rule.id, status="pass")
     failed = any((finding.status or rule.status) == "fail" for finding in findings)
-    shown = list(dict.fromkeys(_sentence(finding) for finding in findings))
+    shown = list(dict.fromkeys(_sentence(finding, case, name) for finding in findings))
     more = f"; and {len(shown) - MOST_SHOWN} more" if len(shown) > MOST_SHOWN else ""
     return RuleVerdict(
         id=rule.id,
@@ -95,11 +98,28 @@ def _checked(rule: Rule, case: Case) -> RuleVerdict:
     )
 
 
-def _sentence(finding: Finding) -> str:
-    return f"line {finding.line}: {finding.message}" if finding.line else finding.message
+def _sentence(finding: Finding, case: Case, name: str) -> str:
+    """What is held against which line of the changed file; of the new text where that could not be put in."""
+    if not finding.line:
+        return finding.message
+    side = _side(finding, case)
+    line = None if side is None else side.file_line(finding.line)
+    if line is None:
+        return f"line {finding.line} of the new text of '{finding.function}': {finding.message}"
+    return f"{f'{name}:{line}' if name else f'line {line}'} as changed: {finding.message}"
 
 
 def _line(finding: Finding, case: Case) -> OffendingLine:
-    side = next((rewrite.after for rewrite in case.rewrites if rewrite.name == finding.function), None)
-    text = "" if side is None or not finding.line else side.line_text(finding.line)[:200]
-    return OffendingLine(function=finding.function, line=finding.line, text=text)
+    side = _side(finding, case)
+    if side is None or not finding.line:
+        return OffendingLine(function=finding.function, line=finding.line)
+    return OffendingLine(
+        function=finding.function,
+        line=finding.line,
+        text=side.line_text(finding.line)[:200],
+        file_line=side.file_line(finding.line),
+    )
+
+
+def _side(finding: Finding, case: Case) -> Side | None:
+    return next((rewrite.after for rewrite in case.rewrites if rewrite.name == finding.function), None)

@@ -60,6 +60,7 @@ class Judge:
             allow=self.task.allow,
             limits=self.task.limits,
             headers=subject.headers,
+            name=self.task.name,
         )
         attempt = attempt.model_copy(update={"verdict": verdict})
         if not verdict.accepted:

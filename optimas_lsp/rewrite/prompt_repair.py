@@ -33,7 +33,9 @@ def refused_text(verdict: Verdict, *, built: bool = False) -> str:
     for rule in verdict.failures():
         data.append(f"{rule.id}: {visible(' '.join(rule.message.split()))}")
         data += [
-            f"  {phrase(each.function)}, line {each.line}: {visible(each.text)}" for each in rule.lines if each.line
+            f"  {phrase(each.function)}, line {each.file_line or each.line}: {visible(each.text)}"
+            for each in rule.lines
+            if each.line
         ]
     return "\n".join([*lines, *quoted(fence_of(data), "refused", data), _ENDING])
 

@@ -135,6 +135,7 @@ def answered(
         allowed=prompt.functions,
         evidence=prompt.evidence,
         headers=subject.headers,
+        name=subject.source.path.name,
     )
     refuted = proof is not None and proof.state == "refuted"
     sentence = "it was not proven" if proof is None else proof.sentence

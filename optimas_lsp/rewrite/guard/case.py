@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Literal
 
 from optimas_lsp.rewrite.guard.model import Allowance, Limits
+from optimas_lsp.rewrite.guard.placing import Placing
 from optimas_lsp.rewrite.guard.segments import Segment
 from optimas_lsp.rewrite.guard.side import Side
 from optimas_lsp.rewrite.guard.surroundings import Surroundings, surroundings_of
@@ -134,6 +135,7 @@ def case_of(
     """Locate each function of the proposal in the text and gather what surrounds it."""
     rewrites: list[Rewrite] = []
     missing: list[tuple[str, LocationError]] = []
+    placing = Placing(syntax, proposal)
     for item in proposal.functions:
         try:
             function = locate(syntax, item.function, item.text)
@@ -144,7 +146,9 @@ def case_of(
         before = Side(_plain(data.decode("utf-8", "replace")))
         heading = heading_in(syntax, function)
         outside = _EXTERN_C.search(syntax.code.data, 0, function.extent.start) is not None
-        rewrites.append(Rewrite(item.function, function, heading, before, Side(_plain(item.text)), extern_c=outside))
+        text = _plain(item.text)
+        after = Side(text, partial(placing.lines, function, text))
+        rewrites.append(Rewrite(item.function, function, heading, before, after, extern_c=outside))
     may_change = None if allowed is None else frozenset(_named(syntax, allowed))
     return Case(
         syntax=syntax,

@@ -42,11 +42,15 @@ class Limits(Frozen):
 
 
 class OffendingLine(Frozen):
-    """A line of the proposal: 1-based in the function's new text; 0 stands for the function as a whole."""
+    """A line of the proposal: 1-based in the function's new text; 0 stands for the function as a whole.
+
+    ``file_line`` is the line of the file, as changed, on which it comes to stand; None: not known.
+    """
 
     function: str
     line: int
     text: str = ""
+    file_line: int | None = None
 
 
 class RuleVerdict(Frozen):

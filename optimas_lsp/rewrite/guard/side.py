@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -40,9 +40,25 @@ def masked(text: str) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """A text. Tokens are exact; the tree is of the masked text and may be missing."""
+    """A text. Tokens are exact; the tree is of the masked text and may be missing.
+
+    ``placed`` tells the lines of the changed file on which its lines come to stand, where they come into it.
+    """
 
     text: str
+    placed: Callable[[], Sequence[int] | None] | None = None
+
+    @cached_property
+    def _lines(self) -> Sequence[int] | None:
+        return None if self.placed is None else self.placed()
+
+    def file_line(self, line: int) -> int | None:
+        """The line of the changed file that a 1-based line of the text comes to stand on; None: it is not known."""
+        return self._lines[line - 1] if self._lines is not None and 1 <= line <= len(self._lines) else None
+
+    def place(self, node: Node) -> int:
+        """The line of a node as a person is told it: in the changed file, else in the text itself."""
+        return self.file_line(line_of(node)) or line_of(node)
 
     @cached_property
     def tokens(self) -> tuple[Token, ...]:

@@ -73,8 +73,8 @@ def test_a_refused_one_is_status_1_and_names_rule_and_line(tmp_path: Path) -> No
     text = changed().replace("int count = 0;", "int count = system(0);")
     status, out, _ = run(tmp_path, text)
     assert status == 1
-    assert "refused   process-call: line 13: 'system'" in out
-    assert "accuracy_kernel:13: int count = system(0);" in out
+    assert "refused   process-call: accuracy.cu:40 as changed: 'system'" in out
+    assert "accuracy_kernel:40: int count = system(0);" in out
     assert out.rstrip().endswith(f"refused: {len(RULES) - 2} of {len(RULES)} rules passed")
 
 

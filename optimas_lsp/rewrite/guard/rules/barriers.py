@@ -103,11 +103,11 @@ def _condition(side: Side, node: Node) -> str:
         if outer.type in _LOOPS and (why := _looping(side, outer, node)):
             return why
         if outer.type in _CONDITIONS and outer.child_by_field_name("condition") != inner:
-            return f"stands under a condition (line {line_of(outer)})"
+            return f"stands under a condition (line {side.place(outer)})"
         if outer.type == "binary_expression" and _operator(side, outer) in {"&&", "||", "and", "or"}:
-            return f"stands under a condition (line {line_of(outer)})"
+            return f"stands under a condition (line {side.place(outer)})"
         if outer.type == "lambda_expression":
-            return f"stands in a lambda (line {line_of(outer)})"
+            return f"stands in a lambda (line {side.place(outer)})"
         if outer.type == "function_definition":
             break
         inner = outer
@@ -117,7 +117,7 @@ def _condition(side: Side, node: Node) -> str:
         if leaving.type == "goto_statement" and not _jumps_over(side, leaving, node):
             continue
         if not _in_lambda(leaving):
-            return f"stands after a {leaving.type.split('_')[0]} (line {line_of(leaving)})"
+            return f"stands after a {leaving.type.split('_')[0]} (line {side.place(leaving)})"
     return ""
 
 
@@ -153,14 +153,14 @@ def _looping(side: Side, loop: Node, barrier: Node) -> str:
         if leaving.type not in {"continue_statement", "break_statement"} or not _between(loop, leaving, barrier):
             continue
         if _left(leaving) == loop:
-            return f"stands after a {leaving.type.split('_')[0]} (line {line_of(leaving)})"
+            return f"stands after a {leaving.type.split('_')[0]} (line {side.place(leaving)})"
     heading = " ".join(
         side.source(part)
         for field in ("initializer", "condition", "update")
         if (part := loop.child_by_field_name(field)) is not None
     )
     if _own(side).intersection(re.findall(r"[^\W\d]\w*", heading)):
-        return f"stands in a loop that each thread counts for itself (line {line_of(loop)})"
+        return f"stands in a loop that each thread counts for itself (line {side.place(loop)})"
     return ""
 
 

@@ -118,7 +118,7 @@ def _unreached(side: Side) -> Iterator[tuple[Node, str]]:
             if following.type in {"labeled_statement", "case_statement"} or following.type.startswith("preproc"):
                 continue
             if node.type in {"return_statement", "goto_statement", "break_statement", "continue_statement"}:
-                yield following, f"nothing gets here: line {line_of(node)} leaves before"
+                yield following, f"nothing gets here: line {side.place(node)} leaves before"
                 break
     for node in side.nodes("if_statement", "while_statement"):
         condition = node.child_by_field_name("condition")
