@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast
 
 import typer
@@ -67,6 +67,7 @@ def score(
     given = _read(outcome)
     compared = None if compare is None else _comparison(compare)
     scores: Scores
+    file = ""
     if given.get("schema") == "optimas.proof/1":
         if html is not None or attempt is not None or round_ is not None:
             raise OptimasError(
@@ -79,6 +80,7 @@ def score(
         scores = score_proof(_valid(Proof, given, outcome), compared)
     else:
         rewriting = _valid(Rewriting, given, outcome)
+        file = PurePosixPath(rewriting.source.replace("\\", "/")).name
         if round_ is not None:
             rewriting = _round(rewriting, round_, outcome)
         scores = _scores(rewriting, source, profile, compared, attempt)
@@ -88,7 +90,11 @@ def score(
             update: dict[str, Any] = {"scores": scores.model_dump(mode="json")}
             update |= {} if compared is None else {"compared": compared.model_dump(mode="json")}
             output_file.emit(outcome_page(rewriting.model_copy(update=update)), html)
-    text = scores.model_dump_json(by_alias=True, indent=2) + "\n" if format_ is Format.json else as_text(scores)
+    text = (
+        scores.model_dump_json(by_alias=True, indent=2) + "\n"
+        if format_ is Format.json
+        else output_file.readable(as_text(scores, file))
+    )
     output_file.emit(text, output)
 
 

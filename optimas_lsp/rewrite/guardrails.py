@@ -40,8 +40,8 @@ def examine(
 
     ``allowed`` names the functions that may change (None: every kernel and device function), ``evidence`` the ids that
     exist (None: not known, citations are checked for form only), ``allow`` what the user permits beyond the default.
-    ``headers`` are texts of the project's own headers, for the functions and macros they define. ``name`` is the file's,
-    for messages: the lines that they name are those of the file as changed.
+    ``headers`` are texts of the project's own headers, for the functions and macros they define. ``name`` is that of
+    the file, for messages, whose lines are those of the file as changed.
     """
     text = SourceText.of(source) if isinstance(source, str) else source
     parsed = parse(text, "cuda") if syntax is None else syntax

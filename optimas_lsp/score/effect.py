@@ -103,6 +103,9 @@ class Measured(_Read):
 
 NOTHING = Measured()
 
+MOST_LEFT = 10.0
+"""A gain of this and more that the roofline leaves says little of what can be had, and is not told."""
+
 
 def measured(proof: Proof | None) -> Measured:
     """The proof's details; empty where there are none that this version reads."""
@@ -126,7 +129,7 @@ def effect(rewriting: Rewriting, changes: int = 1, again: KernelComparison | Non
     if timing is None or kernel is None:
         return f"Not timed: {proof.sentence}. {_profiled(again)}".rstrip()
     device = f", {found.machine.gpu.name}" if found.machine.gpu is not None and found.machine.gpu.name else ""
-    every = f", for all {changes} changes together" if changes > 1 else ""
+    every = f", for {'both' if changes == 2 else f'all {changes}'} changes together" if changes > 1 else ""
     where = f"{timing.pairs} pairs of runs on input {timing.input or 'unknown'}{device}"
     interval = f"{100 * timing.level:g} % interval of the ratio {kernel.low:.4g} to {kernel.high:.4g}, {where}"
     took = f"The kernel took {duration(kernel.baseline)} before and {duration(kernel.candidate)} after"
@@ -143,7 +146,7 @@ def effect(rewriting: Rewriting, changes: int = 1, again: KernelComparison | Non
     parts += _ceiling(rewriting, kernel)
     parts += [f"Beware: {'; '.join(timing.warnings)}."] if timing.warnings else []
     if proof.state != "proven":
-        parts.append(f"The outcome is {proof.sentence}.")
+        parts.append(f"The outcome is {proof.sentence.partition(': kernel time ')[0]}.")
     if found.recorded and found.recorded not in " ".join(parts):
         parts.append(f"These figures were {found.recorded}.")
     return " ".join(parts)
@@ -151,8 +154,8 @@ def effect(rewriting: Rewriting, changes: int = 1, again: KernelComparison | Non
 
 def _factor(ratio: Ratio) -> str:
     if ratio.low > 1:
-        return f"{ratio.speedup:.3g} times shorter"
-    return f"{1 / ratio.speedup:.3g} times longer" if ratio.high < 1 else "the same within the noise"
+        return f"{ratio.speedup:.4g} times shorter"
+    return f"{1 / ratio.speedup:.4g} times longer" if ratio.high < 1 else "the same within the noise"
 
 
 def _profiled(again: KernelComparison | None) -> str:
@@ -171,4 +174,6 @@ def _ceiling(rewriting: Rewriting, kernel: Ratio) -> list[str]:
     most = roofline.ceiling.work_speedup if roofline is not None and roofline.ceiling is not None else None
     if most is None or kernel.low <= 1:
         return []
-    return [f"The same DRAM bytes and arithmetic would have allowed {most:.2f} times at most."]
+    left = most / kernel.speedup
+    more = f"; up to {left:.3g} times of that is left" if 1.005 < left < MOST_LEFT else ""
+    return [f"The roofline allows {most:.3g} times at most for the same DRAM bytes and arithmetic{more}."]

@@ -45,8 +45,8 @@ def _short(each: Measure) -> str:
     return f"{100 * each.value:.0f} % ({round(each.hits):,} of {each.of:,})"
 
 
-def as_text(scores: Scores) -> str:
-    """Every measure with its 95 % interval, and what it was counted on."""
+def as_text(scores: Scores, file: str = "") -> str:
+    """Every measure with its 95 % interval, and what it was counted on; ``file`` is that whose lines are named."""
     answer = "there is no answer" if scores.attempt is None else f"answer {scores.attempt}"
     lines = [f"EAR, Evidence-Aligned Reasoning: {answer}; intervals are 95 % (Wilson)"]
     width = max(len(name) for _, _, name, _, _ in MEASURES)
@@ -57,8 +57,8 @@ def as_text(scores: Scores) -> str:
         ("cited", cited.cited),
         ("not cited", cited.uncited),
         ("invented", cited.invented),
-        ("edited lines", tuple(map(str, at.edited))),
-        ("hot lines", tuple(map(str, at.hot))),
+        ("edited lines", _places(file, at.edited)),
+        ("hot lines", _places(file, at.hot)),
         ("as implied", way.as_implied),
         ("the other way", way.other_way),
         ("within noise", way.within_noise),
@@ -70,3 +70,9 @@ def as_text(scores: Scores) -> str:
     if at.lost_samples:
         lines.append(f"  {at.lost_samples:,} samples lie on lines whose text changed since profiling: left out")
     return "\n".join(lines) + "\n"
+
+
+def _places(file: str, lines: tuple[int, ...]) -> tuple[str, ...]:
+    """Lines with their file, which is said once."""
+    named = f"{file}:" if file else ""
+    return tuple(f"{'' if at else named}{line}" for at, line in enumerate(lines))

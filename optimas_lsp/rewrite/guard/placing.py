@@ -48,7 +48,9 @@ class Placing:
         start = first + sum(_growth(each) for each in edits if each.first < first)
         end = last + sum(_growth(each) for each in edits if each.first <= last)
         new, region = self._codes(text.split("\n")), self._codes(changed[start - 1 : end])
-        found = [start + int(to) if to >= 0 and code else None for code, to in zip(new, match(new, region), strict=True)]
+        found = [
+            start + int(to) if to >= 0 and code else None for code, to in zip(new, match(new, region), strict=True)
+        ]
         return tuple(_filled(found, max(start, end)))
 
     def _codes(self, lines: Sequence[str]) -> list[str]:
