@@ -15,7 +15,7 @@ from pydantic import Field
 from optimas_lsp import __version__
 from optimas_lsp.campaign.experiment import SCHEMA, Axes
 from optimas_lsp.profile.model import Frozen
-from optimas_lsp.rewrite.optimize import CANNOT_BUILD
+from optimas_lsp.rewrite.compile import CANNOT_BUILD
 from optimas_lsp.rewrite.outcome import Attempt, Rewriting
 from optimas_lsp.rewrite.parse import NoProposal
 

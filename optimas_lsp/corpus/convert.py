@@ -27,6 +27,7 @@ from optimas_lsp.corpus.model import (
 from optimas_lsp.insight.evidence import KernelAnalysis
 from optimas_lsp.profile.model import Device as ProfiledDevice
 from optimas_lsp.profile.model import Tool
+from optimas_lsp.rewrite.compile import CANNOT_BUILD
 from optimas_lsp.rewrite.outcome import Attempt, Rewriting
 from optimas_lsp.rewrite.proposal import Proposal
 from optimas_lsp.source.syntax import language_of
@@ -123,6 +124,8 @@ def ending_of(attempt: Attempt) -> Ending:
         return "unusable"
     if not outcome.functions:
         return "nothing"
+    if attempt.compiled is not None and attempt.compiled.status in CANNOT_BUILD:
+        return "not-proven"  # for want of a compiler or a command, which says nothing about the change
     if attempt.compiled is not None and not attempt.compiled.good:
         return "not-built"
     if attempt.stopped_at in {"guard", "compile"}:

@@ -24,6 +24,9 @@ from optimas_lsp.profile.model import Frozen
 
 Status = Literal["compiled", "failed", "time-out", "no-compiler", "no-command"]
 
+CANNOT_BUILD: frozenset[Status] = frozenset({"no-compiler", "no-command"})
+"""Ends of a build that no other answer would change: they say nothing about a candidate."""
+
 LONGEST_LOG = 200_000
 """Characters of output kept; of a longer log the beginning and the end are kept."""
 

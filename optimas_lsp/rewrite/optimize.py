@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from optimas_lsp.rewrite.backends.model import Backend, Request, Turn, Usage
 from optimas_lsp.rewrite.candidate import Candidate, Encoding
+from optimas_lsp.rewrite.compile import CANNOT_BUILD
 from optimas_lsp.rewrite.judging import Judge
 from optimas_lsp.rewrite.outcome import Attempt, Rewriting, Status
 from optimas_lsp.rewrite.parse import NoProposal
@@ -23,9 +24,6 @@ __all__ = ["NOT_PROVEN", "Builder", "Notify", "Prove", "Rules", "Screen", "Task"
 
 ASKED_AGAIN = frozenset({"malformed", "truncated"})
 """Answers that are no proposal and that telling the backend so may mend."""
-
-CANNOT_BUILD = frozenset({"no-compiler", "no-command"})
-"""Ends of a build that no other answer would change."""
 
 LONGEST_ECHO = 60_000
 """Characters of its own answer that a backend is shown again."""

@@ -39,6 +39,7 @@ REFUSED = Verdict(
     rules=(RuleVerdict(id="scope", status="fail", message="too far"), RuleVerdict(id="size", status="pass")),
 )
 FAILED = Compiled(status="failed", sentence="nvcc said no")
+NO_NVCC = Compiled(status="no-compiler", sentence="nvcc was not found")
 
 
 def proof(state: str) -> Proof:
@@ -56,6 +57,7 @@ def proof(state: str) -> Proof:
         ({"proof": None, "screened": proof("not-proven")}, "not-proven"),
         ({"proof": None, "verdict": REFUSED, "stopped_at": "guard"}, "refused"),
         ({"proof": None, "compiled": FAILED, "stopped_at": "compile"}, "not-built"),
+        ({"proof": None, "compiled": NO_NVCC, "stopped_at": "compile"}, "not-proven"),
         ({"proof": None, "compiled": Compiled(status="compiled", sentence=""), "stopped_at": "compile"}, "refused"),
     ],
 )
