@@ -1,4 +1,4 @@
-"""What the catalogue gained on every sample, from ``*/outcomes.json``, written into README.md and docs/proof.md.
+"""What the catalogue gained on every sample, from ``*/outcomes.json``: whole in docs/proof.md, in short in README.md.
 
     python samples/gains.py           # write the tables again
     python samples/gains.py --check   # say whether they are what the records say; exit status 1 if not
@@ -12,13 +12,14 @@ import json
 import re
 import sys
 import textwrap
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from optimas_lsp.prove.runner import VERSION
 
 HERE = Path(__file__).resolve().parent
-PAGES = (HERE.parent / "README.md", HERE.parent / "docs" / "proof.md")
+SHORT, WHOLE = HERE.parent / "README.md", HERE.parent / "docs" / "proof.md"
 MARKS = re.compile(r"(<!-- gains -->\n).*?(<!-- /gains -->)", re.DOTALL)
 Entry = dict[str, Any]
 
@@ -43,8 +44,8 @@ def stopped_by(entry: Entry) -> Entry | None:
     return next((gate for gate in entry["gates"] if gate["status"] == "fail"), None)
 
 
-def table() -> str:
-    """Rows and notes, as Markdown."""
+def table(*, whole: bool) -> str:
+    """Rows and, if ``whole``, every column, how it was measured and notes, as Markdown."""
     samples = sorted(place.parent for place in HERE.glob("*/outcomes.json"))
     rows, notes, proven = list[str](), list[str](), 0
     for sample in samples:
@@ -65,24 +66,39 @@ def table() -> str:
         share = f"{times['speedup'] / ceiling:.0%} of {ceiling:.2f}"
         tried = f"{len(found)}, {spent:.0f} s"
         row = (f"`{sample.name}`", one["label"], gain, share, said, f"{ran.count('pass')} of {len(ran)}", tried)
-        rows.append(f"| {' | '.join(row)} |")
+        rows.append(f"| {' | '.join(row if whole else (row[0], short(one['label']), gain, said))} |")
     shown = [entry for sample in samples for entry in entries(sample)]
     machines = sorted(
         {f"{each['machine']['gpu']['name']}, driver {each['machine']['gpu']['driver']}" for each in shown}
     )
     dates = sorted({each["date"] for each in shown})
     earlier = sum(each["how"]["version"] != VERSION for each in shown)
-    head = (
-        f"{proven} of {len(samples)} CUDA samples improve. {'; '.join(machines)}; {', '.join(dates)}; "
-        "`python tests/gpu/gains/pack.py JOBS`, then `tests/gpu/gains/run.sh JOBS OUT`. Times shorter: kernel time "
-        "over all launches of the default input, with its 95 % interval. Share: of the speed-up that the same DRAM "
-        "bytes and arithmetic allow. Tried: how many, and the time of all their gates as recorded, waiting included; "
-        "the runs for comparing were not timed at first. "
-        f"{earlier} of {len(shown)} results come from an earlier, less strict version of the proof."
-    )
-    columns = ("sample", "best candidate", "times shorter", "share of the ceiling", "outcome", "gates passed", "tried")
+    where = f"{proven} of {len(samples)} CUDA samples improve. {'; '.join(machines)}; {', '.join(dates)}"
+    version = f"{earlier} of {len(shown)} results come from an earlier, less strict version of the proof."
+    if whole:
+        head = (
+            f"{where}; `python tests/gpu/gains/pack.py JOBS`, then `tests/gpu/gains/run.sh JOBS OUT`. Times shorter: "
+            "kernel time over all launches of the default input, with its 95 % interval. Share: of the speed-up that "
+            "the same DRAM bytes and arithmetic allow. Tried: how many, and the time of all their gates as recorded, "
+            f"waiting included; the runs for comparing were not timed at first. {version}"
+        )
+    else:
+        head = (
+            f"{where}. Times shorter: kernel time, with its 95 % interval. {version} Commands, every gate and all that "
+            "was tried: [docs/proof.md](docs/proof.md#real-gains)."
+        )
+        notes = []
+    columns = ["sample", "best candidate", "times shorter", "outcome"]
+    if whole:
+        columns[3:3] = ["share of the ceiling"]
+        columns += ["gates passed", "tried"]
     header = f"| {' | '.join(columns)} |\n{'|---' * len(columns)}|"
-    return "\n".join([filled(head), "", header, *rows, "", *map(filled, notes)]) + "\n"
+    return "\n".join([filled(head), "", header, *rows, *([""] if notes else []), *map(filled, notes)]) + "\n"
+
+
+def short(label: str) -> str:
+    """The transformations that a candidate is made of, without their parameters."""
+    return re.sub(r" \([^()]*\)", "", label)
 
 
 def filled(text: str) -> str:
@@ -109,12 +125,18 @@ def over_the_ceiling(sample: Path, entry: Entry) -> str:
     )
 
 
+def filled_in(text: str, marks: re.Match[str]) -> str:
+    """``text`` between the marks."""
+    return marks[1] + text + marks[2]
+
+
 def main() -> int:
     """Write or check every page."""
-    text, stale = table(), 0
-    for page in PAGES:
+    stale = 0
+    for page in (SHORT, WHOLE):
+        text = table(whole=page is WHOLE)
         before = page.read_text("utf-8")
-        after = MARKS.sub(lambda match: match.group(1) + text + match.group(2), before)
+        after = MARKS.sub(partial(filled_in, text), before)
         if after != before and "--check" in sys.argv:
             sys.stderr.write(f"{page}: the table of gains is not what the records say; run: python samples/gains.py\n")
             stale = 1

@@ -16,6 +16,7 @@ from optimas_lsp.cli import (
     distill,
     docs,
     doctor,
+    examples,
     guard,
     lsp,
     optimize,
@@ -68,3 +69,4 @@ app.command("schema")(schema.schema)
 app.command("score")(score.score)
 app.command("target")(target.target)
 app.command("version")(version.version)
+examples.add(app)

@@ -83,7 +83,7 @@ def run(
     """Run every experiment that is not finished; what is finished is never repeated.
 
     All commands and destinations are shown and accepted once, before anything runs. Ctrl-C ends every process and keeps
-    what is finished. Exit status 0: every experiment has a result, whatever it is.
+    what is finished.
     """
     from optimas_lsp.campaign.design import read
     from optimas_lsp.campaign.estimate import estimate

@@ -248,7 +248,7 @@ def validate(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A dataset's folder.")],
     format_: TextOrJson = Format.text,
 ) -> None:
-    """Check a dataset: every row, the manifest, both forms, the splits. Exit status 1: something is wrong."""
+    """Check a dataset: every row, the manifest, both forms, the splits."""
     from optimas_lsp.corpus.validate import validate as check
 
     found = check(folder)

@@ -47,7 +47,6 @@ def guard(
 ) -> None:
     """Check a proposed rewrite against every rule, without compiling or running anything.
 
-    Exit status 0: accepted, flags may remain for the proof; 1: refused; 2: a file cannot be read or is no proposal.
     JSON is the schema optimas.verdict/1 (optimas schema verdict). Without --profile the existence of cited evidence is
     not checked, and without --function every kernel and device function may change, with --profile those it measured.
     """

@@ -131,8 +131,7 @@ def optimize(
 ) -> None:
     """Ask for a rewrite of one kernel; judge, build and, where that is possible, prove the answer.
 
-    SOURCE itself is never changed: the outcome holds the change. JSON is the schema optimas.rewrite/1. Exit status 0:
-    a candidate stands, or nothing is worth changing; 1: no proposal, it was refuted, or a person has to look; 2: error.
+    SOURCE itself is never changed: the outcome holds the change. JSON is the schema optimas.rewrite/1.
     """
     from optimas_lsp.cli.consent import asker
     from optimas_lsp.cli.failures import say

@@ -8,6 +8,8 @@ from typing import Annotated, Literal
 
 import typer
 
+from optimas_lsp.errors import ConfigError
+
 EXPECTED_PASSES = "about 34 passes"
 """Of the default sections, counted with ncu 2025.3.1 on compute capability 9.0; the real number comes with a launch."""
 
@@ -50,6 +52,8 @@ def profile(
 
     console = Console(stderr=True)
     program = tuple(context.args)
+    if not program:
+        raise ConfigError("no program was named", remedy="optimas profile [OPTIONS] -- PROGRAM ARGUMENTS")
     folder, stem = _place(output, program[0] if program else "program")
     chosen = Filter(
         kernels=kernel,

@@ -82,8 +82,8 @@ def prove(
     """Prove a rewrite: build and run both versions in copies, compare them bit for bit, sanitize and time them.
 
     How to build and run it stands in the table target of its optimas.toml; without one it is inferred from its build
-    files. What would be run is shown once and has to be accepted (optimas consent). Exit status 0: proven; 1: rejected
-    or not proven, for instance because there is no GPU; 2: the proof could not be made. JSON is optimas.proof/1.
+    files. What would be run is shown once and has to be accepted (optimas consent). JSON is
+    optimas.proof/1.
     """
     from optimas_lsp.cli.consent import asker
     from optimas_lsp.cli.guard import judge

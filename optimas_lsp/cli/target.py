@@ -28,8 +28,8 @@ def target(
 ) -> None:
     """Show how a program is built and run for a proof; runs nothing.
 
-    As text it is the table target for optimas.toml, with what was inferred from what as comments. Exit status 2:
-    nothing says it, and the sentence tells what is needed.
+    As text it is the table target for optimas.toml, with what was inferred from what as comments. Where
+    nothing says it, that is a failure, and the sentence tells what is needed.
     """
     from optimas_lsp.cli.rewriting import open_report
     from optimas_lsp.course import Program

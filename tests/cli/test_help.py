@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 
 import click
@@ -10,6 +11,7 @@ import typer.main
 from rich.text import Text
 
 from optimas_lsp.cli.app import app
+from optimas_lsp.cli.examples import EXAMPLES, STATUS
 
 ROOT = typer.main.get_command(app)
 
@@ -28,6 +30,27 @@ def test_nothing_in_a_help_text_is_swallowed_as_markup(name: str) -> None:
     command = ALL[name]
     for text in (command.help or "", *(getattr(each, "help", None) or "" for each in command.params)):
         assert Text.from_markup(text).plain == text
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_below_each_command_stand_its_exit_status_and_examples_it_would_take(name: str) -> None:
+    command = ALL[name]
+    if hasattr(command, "commands") or command.hidden:
+        return
+    below = command.epilog or ""
+    assert "Exit status 0: " in below
+    assert Text.from_markup(below).plain == below
+    for line in below.splitlines():
+        if line.startswith("  optimas "):
+            words = shlex.split(line)[1:]
+            inner = " ".join(
+                word for word in words[:2] if f"optimas {word}" in ALL or f"optimas {' '.join(words[:2])}" in ALL
+            )
+            ALL[f"optimas {inner}"].make_context(inner, words[len(inner.split()) :])
+
+
+def test_every_example_is_of_a_command() -> None:
+    assert {f"optimas {name}" for name in (*EXAMPLES, *STATUS)} <= set(ALL)
 
 
 @pytest.mark.parametrize("option", ["--profile", "--folder", "--proposal", "--evidence", "--allow", "--output"])
