@@ -347,6 +347,8 @@ def parse(values: object, *, where: str, base: Settings | None = None) -> Settin
 
     Raises ConfigError that names ``where``, the key, what was wrong and, for an unknown key, the nearest known one.
     """
+    if values == []:  # how Lua's empty table is written in JSON
+        values = {}
     if not isinstance(values, dict):
         raise ConfigError(f"the settings must be a table, not {type(values).__name__}", where=where)
     merged = _overlay((base or Settings()).model_dump(by_alias=True), _camel(cast("dict[str, Any]", values)))

@@ -15,8 +15,12 @@
 
 (add-to-list 'auto-mode-alist '("\\.cuh?\\'" . c++-mode))
 (add-to-list 'eglot-server-programs
-             (cons '(c++-mode c-mode python-mode)
+             (cons '(c++-mode c++-ts-mode c-mode c-ts-mode python-mode python-ts-mode)
                    (lambda (&rest _) optimas-command)))
+
+;; The name without dashes came with Eglot 1.16 (Emacs 30).
+(defalias 'optimas--path
+  (if (fboundp 'eglot-uri-to-path) 'eglot-uri-to-path 'eglot--uri-to-path))
 
 (define-compilation-mode optimas-hotspots-mode "Optimas"
   "Findings, costliest first; RET goes to the line.")
@@ -33,7 +37,7 @@ What is worth changing comes first, then the rest, each by what it costs."
               (push (cons (+ (pcase (plist-get finding :level) ("act" 2) ("hot" 1) (_ 0))
                              (* 0.5 (or (plist-get kernel :share) 0) (plist-get finding :share)))
                           (format "%s:%d: %.1f %% of %s: %s"
-                                  (eglot--uri-to-path (plist-get place :uri))
+                                  (optimas--path (plist-get place :uri))
                                   (1+ (plist-get place :line))
                                   (* 100 (plist-get finding :share))
                                   (plist-get kernel :baseName)

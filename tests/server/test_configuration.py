@@ -22,6 +22,11 @@ def test_without_anything_the_defaults_hold(tmp_path: Path) -> None:
         assert outcome.complaints == ()
 
 
+def test_an_empty_table_of_lua_is_no_wrong_settings() -> None:
+    outcome = Configuration().resolve(None, [])
+    assert (outcome.settings, outcome.complaints) == (Settings(), ())
+
+
 def test_the_editors_choice_lies_over_the_folders_file(tmp_path: Path) -> None:
     toml(tmp_path, "[lines]\nminimum_share = 0.1\nactionable_share = 0.2\n[target]\nbuild = 'make'\n")
     outcome = Configuration().resolve(tmp_path, {"lines": {"minimumShare": 0.3}, "trace": {"server": "off"}})
