@@ -6,15 +6,18 @@ from pathlib import Path
 
 import pytest
 from entries import attempt
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from optimas_lsp.config import Settings
 from optimas_lsp.corpus import Corpus
+from optimas_lsp.corpus.dataset import rows_of
 from optimas_lsp.insight.evidence import KernelAnalysis
 from optimas_lsp.insight.load import load_analysis
-from optimas_lsp.rewrite.catalogue.propose import RankedProposal, _State, propose
+from optimas_lsp.rewrite.backends.embedded import MOST
+from optimas_lsp.rewrite.catalogue.propose import RankedProposal, _State, propose, shortlist
 from optimas_lsp.rewrite.experience import HIGHEST, LOWEST, Experience, Record
+from optimas_lsp.rewrite.proposal import FunctionText, Proposal
 
 SAMPLE = Path(__file__).resolve().parents[2] / "samples" / "adjacent"
 
@@ -92,6 +95,47 @@ def test_experience_levels_no_two_promises(one: float, other: float, favour: flo
     assert 0 < scores[0] <= scores[1] < 1
     assert scores[0] < scores[1] or high - low < 1e-9
     assert (scores[0] > low) == (favour > 1) or favour == 1
+
+
+@settings(derandomize=True)  # worths that are equal but for the last bit may swap places
+@given(st.lists(st.floats(0.05, 0.97), min_size=1, max_size=12), st.floats(0.2, HIGHEST))
+def test_experience_that_favours_all_alike_changes_no_order_of_tries(promises: list[float], favour: float) -> None:
+    proposal = Proposal(functions=(FunctionText(function="k", text="x"),))
+
+    def tried(factor: float) -> list[str]:
+        made = [
+            RankedProposal(
+                label=str(at),
+                score=_State("", "k", (), promise, factor).score,
+                transformations=("a",),
+                steps=tuple(f"{step} {at % step}" for step in (2, 3, 4)),
+                path="k.cu",
+                proposal=proposal,
+                favour=factor,
+            )
+            for at, promise in enumerate(dict.fromkeys(round(each, 3) for each in promises))
+        ]
+        return [each.label for each in shortlist(made, len(made))]
+
+    assert tried(favour) == tried(1.0)
+
+
+def test_the_best_change_of_a_sample_stays_among_those_tried_with_experience_of_the_others(
+    corpus: Corpus, profile_cache: Path
+) -> None:
+    """``benchmarks/experience.py`` has the figures for every sample."""
+    rows = [row for file in sorted((SAMPLE.parent / "corpus" / "data").glob("*.jsonl")) for _, row in rows_of(file)]
+    known = [row for row in rows if not isinstance(row, str)]
+    own = [row for row in known if row.file == "accuracy.cu" and row.effect is not None and row.ending == "proven"]
+    best = max(own, key=lambda row: row.effect.speedup if row.effect is not None else 0.0)
+    corpus.store.add([row.entry for row in known if row.file != "accuracy.cu"])
+    source = SAMPLE.parent / "accuracy" / "accuracy.cu"
+    _, analysis = load_analysis(source.with_name("profile.ncu-rep"), Settings(), cache_dir=profile_cache)
+    rules = {each.rule for each in analysis.kernels[0].evidence}
+    found = propose(source.read_text("utf-8"), source, analysis.kernels[0], experience=corpus.experience(rules))
+    texts = {each.function: each.text for each in best.functions}
+    tried = [{each.function: each.text for each in one.proposal.functions} for one in shortlist(found, MOST)]
+    assert texts in tried
 
 
 @given(st.integers(0, 10_000), st.integers(0, 10_000), st.none() | st.floats(0.01, 1000), st.sampled_from(["", "wait"]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,8 +35,9 @@ MOST_TEXTS = 600
 class RankedProposal(Frozen):
     """One candidate.
 
-    ``score`` orders candidates of one kernel and means nothing else; ``steps`` name transformations with their
-    variants, in the order in which they were applied, ``label`` the functions as well.
+    ``score`` orders candidates of one kernel and means nothing else; ``favour`` is the factor of past attempts that is
+    in it. ``steps`` name transformations with their variants, in the order in which they were applied, ``label`` the
+    functions as well.
     """
 
     label: str
@@ -44,6 +46,15 @@ class RankedProposal(Frozen):
     steps: tuple[str, ...]
     path: str
     proposal: Proposal
+    favour: float = 1.0
+
+    @property
+    def worth(self) -> float:
+        """The score on a scale on which past attempts that favour all alike are one factor of all.
+
+        The score's own is narrower the nearer it is to 1.
+        """
+        return self.score if self.favour == 1.0 else (1 - (1 - self.score) ** (1 / self.favour)) * self.favour
 
 
 @dataclass(frozen=True)
@@ -62,7 +73,12 @@ class _State:
     @property
     def score(self) -> float:
         """What the state is ranked by: experience moves the promise, never to 1, and never levels two that differ."""
-        return self.promise if self.favour == 1.0 else 1 - (1 - self.promise) ** min(HIGHEST, self.favour)
+        return self.promise if self.favour == 1.0 else 1 - (1 - self.promise) ** self.bounded
+
+    @property
+    def bounded(self) -> float:
+        """The favour as it counts."""
+        return min(HIGHEST, self.favour)
 
 
 def propose(
@@ -107,7 +123,7 @@ def shortlist(ranked: Sequence[RankedProposal], count: int) -> tuple[RankedPropo
     left = list(ranked)
     chosen: list[RankedProposal] = []
     while left and len(chosen) < count:
-        worth = [each.score * ALIKE ** sum(_alike(each, other) for other in chosen) for each in left]
+        worth = [each.worth * ALIKE ** sum(_alike(each, other) for other in chosen) for each in left]
         chosen.append(left.pop(worth.index(max(worth))))
     return tuple(chosen)
 
@@ -135,6 +151,7 @@ def _merged(ranked: Sequence[RankedProposal]) -> list[RankedProposal]:
                 RankedProposal(
                     label=f"{one.label}; {other.label}",
                     score=round(1 - (1 - one.score) * (1 - other.score), 4),
+                    favour=math.sqrt(one.favour * other.favour),
                     transformations=(*one.transformations, *other.transformations),
                     steps=(*one.steps, *other.steps),
                     path=one.path,
@@ -246,6 +263,7 @@ def _proposal(subject: Subject, state: _State, ideas: list[Idea]) -> RankedPropo
     return RankedProposal(
         label=f"{state.function}: {_label(state)}",
         score=round(state.score, 4),
+        favour=state.bounded,
         transformations=tuple(entry.name for entry, _, _ in state.steps),
         steps=tuple(f"{entry.name} ({variant.label})" for entry, variant, _ in state.steps),
         path=str(subject.path),
