@@ -23,6 +23,7 @@ from optimas_lsp.cli import (
     profile,
     prompt,
     prove,
+    sass,
     schema,
     score,
     target,
@@ -65,6 +66,7 @@ app.command("optimize")(optimize.optimize)
 app.command("profile", context_settings={"allow_extra_args": True, "ignore_unknown_options": False})(profile.profile)
 app.command("prompt")(prompt.prompt)
 app.command("prove")(prove.prove)
+app.command("sass")(sass.sass)
 app.command("schema")(schema.schema)
 app.command("score")(score.score)
 app.command("target")(target.target)

@@ -28,6 +28,12 @@ def _analysis() -> type[BaseModel]:
     return Analysis
 
 
+def _sass() -> type[BaseModel]:
+    from optimas_lsp.insight.machine_code import MachineCode
+
+    return MachineCode
+
+
 def _compare() -> type[BaseModel]:
     from optimas_lsp.insight.changes import Comparison
 
@@ -110,6 +116,7 @@ SCHEMAS: dict[str, tuple[Callable[[], type[BaseModel]], str]] = {
     "profile": (_profile, "optimas.profile/1: the distilled profile, *.optimas.json"),
     "analysis": (_analysis, "optimas.analysis/1: what analyze --format json writes (an array for several reports)"),
     "compare": (_compare, "optimas.compare/1: what compare --format json writes"),
+    "sass": (_sass, "optimas.sass/1: what sass --format json writes"),
     "settings": (_settings, "the editor's settings under 'optimas', and optimas.toml"),
     "prompt": (_prompt, "optimas.prompt/1: what prompt --format json writes"),
     "rewrite": (_rewrite, "optimas.rewrite/1: what optimize --format json writes"),

@@ -24,6 +24,7 @@ from optimas_lsp.server.transport import run_stdio, run_tcp
 if TYPE_CHECKING:
     from optimas_lsp.server.actions import Actions
     from optimas_lsp.server.job_commands import JobCommands
+    from optimas_lsp.server.machine_code import MachineCodeCommands
     from optimas_lsp.server.reading_commands import ReadingCommands
     from optimas_lsp.server.session import Session
     from optimas_lsp.server.snapshot import Snapshot
@@ -68,6 +69,12 @@ class _Core:
         from optimas_lsp.server.reading_commands import ReadingCommands
 
         return ReadingCommands(self.session, self.workspace, self.job_commands)
+
+    @cached_property
+    def machine_code(self) -> MachineCodeCommands:
+        from optimas_lsp.server.machine_code import MachineCodeCommands
+
+        return MachineCodeCommands(self.session, self.job_commands, self.reading_commands.show)
 
     @cached_property
     def actions(self) -> Actions:
@@ -233,6 +240,8 @@ def _job_commands(server: HardenedServer, core: _Core) -> None:
     reading(names.COMPARE, lambda commands: commands.compare)
     reading(names.MARK_KNOWN, lambda commands: commands.mark)
     reading(names.UNMARK_KNOWN, lambda commands: commands.unmark)
+    _command(server, names.MACHINE_CODE, lambda: core.machine_code.data)
+    _command(server, names.OPEN_MACHINE_CODE, lambda: core.machine_code.open)
 
 
 def _command(server: HardenedServer, name: str, choose: Callable[[], Callable[[list[Any]], Awaitable[Any]]]) -> None:

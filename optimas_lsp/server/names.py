@@ -20,6 +20,8 @@ EXPLAIN = "optimas.explain"
 SHOW_PROMPT = "optimas.showPrompt"
 PROFILE_KERNEL = "optimas.profileKernel"
 COMPARE = "optimas.compareWithPrevious"
+MACHINE_CODE = "optimas.machineCode"
+OPEN_MACHINE_CODE = "optimas.openMachineCode"
 MARK_KNOWN = "optimas.markKnown"
 UNMARK_KNOWN = "optimas.unmarkKnown"
 

@@ -52,7 +52,7 @@ class ReadingCommands:
         possible = self._session.snapshot.possible.get(uri or "")
         past = await self._past(about, finding)
         more = await self._session.background.run(explanation, about.kernel, finding, possible, past)
-        return await self._show(f"{text}\n\n{more}".rstrip() + "\n")
+        return await self.show(f"{text}\n\n{more}".rstrip() + "\n")
 
     async def _past(self, about: Target, finding: Evidence | None) -> tuple[str, ...]:
         """What past attempts say about the finding's rule, or about the kernel's heaviest; nothing if that fails."""
@@ -75,7 +75,7 @@ class ReadingCommands:
         done = await own_process.run(["-P", "-m", "optimas_lsp.server.prompt_text"], order.request)
         if done.status != 0:
             raise JobError(f"the prompt cannot be written: {done.complaint}", remedy="reload the reports")
-        return await self._show(done.output.decode("utf-8", "replace"), ".txt")  # word for word, not as Markdown
+        return await self.show(done.output.decode("utf-8", "replace"), ".txt")  # word for word, not as Markdown
 
     async def profile_kernel(self, arguments: list[Any]) -> dict[str, Any] | str:
         """Profile a kernel after consent, or show the commands: a file's URI and a mangled name."""
@@ -83,7 +83,7 @@ class ReadingCommands:
         about = await self._jobs.target(uri, mangled)
         wanted = await self._session.background.run(plan, about)
         if wanted.hindrance:
-            return await self._show(wanted.text(about.kernel.base_name))
+            return await self.show(wanted.text(about.kernel.base_name))
         settings = await self._workspace.settings_of(wanted.folder, about.folder)
         return await self._jobs.run(profile_order(about, wanted, settings))
 
@@ -137,7 +137,7 @@ class ReadingCommands:
         session.show_all_again()
         return {"known": len(session.snapshot.known_in(about.index))}
 
-    async def _show(self, text: str, suffix: str = ".md") -> str:
+    async def show(self, text: str, suffix: str = ".md") -> str:
         """Show a text as a document where the client can, else say where it is; the text is the answer."""
         path = await self._session.background.run(rule_pages.text_file, text, suffix)
         if path is None or not await self._session.editor.open(path):

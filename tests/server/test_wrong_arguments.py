@@ -20,6 +20,7 @@ INTERNAL = -32603
 ABOUT_FILES = (
     "optimizeKernel", "optimizeFinding", "tryTransformation", "explain", "showPrompt", "profileKernel",
     "compareWithPrevious", "markKnown", "unmarkKnown", "openFinding", "openKernel", "openReport", "whyMapped",
+    "machineCode", "openMachineCode",
 )  # fmt: skip
 ABOUT_JOBS = ("cancelJob", "outcome", "openOutcome", "applyOutcome", "refuseOutcome", "forgetJob")
 

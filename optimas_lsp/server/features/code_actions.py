@@ -126,6 +126,8 @@ class _About:
             name, here = kernel.base_name, [self.uri, kernel.mangled]
             if kernel in self.defined:
                 yield Proposed(f"Explain {name}", QUICKFIX, (names.EXPLAIN, here))
+            code = (names.OPEN_MACHINE_CODE, here if kernel in self.defined else [*here, self.lines.start])
+            yield Proposed(f"Show the machine code of {name}", QUICKFIX, code)
             yield Proposed(f"Show what a model would be asked about {name}", QUICKFIX, (names.SHOW_PROMPT, here))
             yield Proposed(f"Profile {name}", QUICKFIX, (names.PROFILE_KERNEL, here))
         if self.kernels and self.view is not None:

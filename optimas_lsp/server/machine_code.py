@@ -1,0 +1,93 @@
+"""The machine code of a kernel for an editor: made by a process of its own, with today's lines of open files."""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Any
+
+from optimas_lsp.server import own_process
+from optimas_lsp.server.job_commands import JobCommands, words
+from optimas_lsp.server.job_outcome import JobError
+from optimas_lsp.server.locations import uri_of
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from optimas_lsp.server.orders import Target
+    from optimas_lsp.server.session import Session
+
+KEPT = 4
+"""Kernels whose machine code stays in memory, the last asked for."""
+
+
+class MachineCodeCommands:
+    """The commands of one session about machine code; ``show`` shows a text as a document."""
+
+    def __init__(self, session: Session, jobs: JobCommands, show: Callable[[str, str], Awaitable[str]]) -> None:
+        self._session = session
+        self._jobs = jobs
+        self._show = show
+        self._made: OrderedDict[tuple[object, ...], dict[str, Any]] = OrderedDict()
+
+    async def data(self, arguments: list[Any]) -> dict[str, Any]:
+        """``optimas.sass/1`` of a kernel with its listing: a file's URI, and a mangled name or none for the costliest.
+
+        ``sources`` says for each of its ``files`` which one that is here, and where the profiled lines with code stand
+        in the open text.
+        """
+        uri, mangled = words(arguments, "a file's URI", least=1, most=2)
+        about = await self._jobs.target(uri, mangled)
+        key = (about.report.path, about.report.stamp, about.kernel.mangled)
+        if key not in self._made:
+            self._made[key] = json.loads(await self._printed(about, "--format", "json"))
+        self._made.move_to_end(key)
+        while len(self._made) > KEPT:
+            self._made.popitem(last=False)
+        made = self._made[key]
+        return {**made, "sources": self._sources(about, made)}
+
+    async def open(self, arguments: list[Any]) -> str:
+        """Show the listing as a document: a file's URI, a mangled name or none, a line (from 1) or none for all."""
+        line = arguments[2] if len(arguments) > 2 else None
+        if not (line is None or (type(line) is int and line > 0)):
+            raise JobError("the third argument is a line, from 1", remedy="leave it out for the whole kernel")
+        uri, mangled = words(arguments[:2], "a file's URI", least=1, most=2)
+        about = await self._jobs.target(uri, mangled)
+        only: list[str] = []
+        if line is not None:
+            view = self._session.snapshot.view(about.uri)
+            profiled = line if view is None else view.anchors.profiled(line)
+            match = about.report.match(about.path)
+            if profiled is None or match is None:
+                raise JobError(f"line {line} was not there when the kernel was profiled", where=about.path,
+                               remedy="profile again, or leave the line out")  # fmt: skip
+            only = ["--line", f"{match.file}:{profiled}"]
+        return await self._show(await self._printed(about, *only), ".sass")
+
+    async def _printed(self, about: Target, *more: str) -> str:
+        command = ["sass", str(about.report.path), "--kernel", about.pattern, "--source", str(about.folder), *more]
+        done = await own_process.run(own_process.command_line(*command))
+        if done.status != 0:
+            why = done.complaint.removeprefix("optimas: ")
+            raise JobError(f"the machine code cannot be shown: {why}", where=about.report.path)
+        return done.output.decode("utf-8", "replace")
+
+    def _sources(self, about: Target, made: dict[str, Any]) -> list[dict[str, Any]]:
+        snapshot = self._session.snapshot
+        here = {each.file: each.path for each in about.report.loaded.matches}
+        opened = {document.path: uri for uri, document in snapshot.documents.items()}
+        used: dict[int, set[int]] = {}
+        for row in made["rows"]:
+            for file, line in row["places"]:
+                used.setdefault(file, set()).add(line)
+        sources: list[dict[str, Any]] = []
+        for number, file in enumerate(made["files"]):
+            path = here.get(file)
+            uri = None if path is None else opened.get(path) or uri_of(path)
+            view = None if uri is None else snapshot.views.get(uri)
+            lines = None
+            if view is not None and view.index.report is about.report:
+                lines = [[line, view.anchors.today(line)] for line in sorted(used.get(number, ()))]
+            sources.append({"uri": uri, "lines": lines})
+        return sources
