@@ -52,6 +52,12 @@ def test_a_file_that_is_no_report(tmp_path: Path, name: str, content: bytes) -> 
         assert name in sentence(*command.split(), tmp_path / name)
 
 
+@pytest.mark.parametrize(("name", "said"), [("a.nsys-rep", "a trace of Nsight Systems"), ("a.csv", "holds no lines")])
+def test_what_is_often_taken_for_a_report(tmp_path: Path, name: str, said: str) -> None:
+    (tmp_path / name).write_bytes(b"something else")
+    assert said in sentence("analyze", tmp_path / name)
+
+
 def test_a_report_that_does_not_exist(tmp_path: Path) -> None:
     assert "no such file" in sentence("analyze", tmp_path / "none.ncu-rep")
 

@@ -115,6 +115,16 @@ class Container:
         return None
 
 
+_TRACE = "a trace of Nsight Systems says nothing about lines; profile with Nsight Compute, and name its report"
+
+OTHER_KINDS = {
+    ".nsys-rep": _TRACE,
+    ".qdrep": _TRACE,
+    ".csv": "ncu's CSV holds no lines; name the report it was made from, or a distilled profile",
+}
+"""What to do with files that are often taken for a report, by their ending."""
+
+
 def open_container(path: Path, shown: str | None = None) -> Container:
     """Walk the blocks of the report ``path`` without copying it; what follows the first flaw is left out.
 
@@ -128,7 +138,10 @@ def open_container(path: Path, shown: str | None = None) -> Container:
             raise ReportError(
                 f"is no Nsight Compute report (it starts with {head!r}, not {MAGIC!r})",
                 where=shown or path,
-                remedy="name a file that ncu -o NAME wrote (NAME.ncu-rep), or a distilled profile (.optimas.json)",
+                remedy=OTHER_KINDS.get(
+                    Path(shown or path).suffix, "name a file that ncu -o NAME wrote, or a distilled profile"
+                )
+                + " (NAME.ncu-rep or NAME.optimas.json)",
             )
         mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     walk = _Walk(memoryview(mapped))
