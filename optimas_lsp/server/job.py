@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from optimas_lsp.profile.model import Frozen
 from optimas_lsp.server.regions import Block, Edit
@@ -36,8 +36,9 @@ class Proven(Frozen):
 
 
 class Job(Frozen):
-    """One job. Times are UTC, ISO 8601. ``owner`` is the process id of the server that runs it.
+    """One job. Times are UTC, ISO 8601. ``owner`` is the server that runs it (``Presence.id``), empty when it is over.
 
+    ``number`` counts the jobs of a folder: clocks are set back, and two windows ask within one second.
     ``base`` is the SHA-256 of the file's bytes it started from; ``blocks`` are the lines it is about, ``edits`` what
     the outcome would change. ``by_model``: a language model made the change, not the catalogue.
     """
@@ -69,7 +70,27 @@ class Job(Frozen):
     status: str = ""
     proven: Proven = Proven()
     told_stale: bool = False
-    owner: int = 0
+    owner: str = ""
+    number: int = 0
+
+    @field_validator("owner", mode="before")
+    @classmethod
+    def _of_today(cls, owner: object) -> object:
+        """Versions before kept a process id, which tells nothing about today."""
+        return "" if isinstance(owner, int) else owner
+
+    @property
+    def age(self) -> tuple[int, str, str]:
+        """What sorts jobs of one folder, the oldest first."""
+        return self.number, self.created, self.id
+
+    def conflicts(self, other: Job) -> bool:
+        """Whether both would rewrite the same kernel, or some of the same lines."""
+        if self.path != other.path or "profile" in (self.kind, other.kind):
+            return False
+        mine = [(each.first, each.end) for each in self.blocks]
+        shared = any(first < each.end and each.first < end for first, end in mine for each in other.blocks)
+        return shared or self.mangled == other.mangled
 
     @property
     def live(self) -> bool:

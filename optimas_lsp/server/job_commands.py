@@ -98,20 +98,14 @@ class JobCommands:
                            remedy="try again in a moment") from None  # fmt: skip
 
     async def _rewrite(self, about: Target, transformation: str = "") -> dict[str, Any]:
-        rewrites = await self.rewrites()
-        order = await rewrite_order(self._session, self._workspace, about, transformation)
-        other = rewrites.busy_with(order.job)
-        if other is not None:
-            raise JobError(f"{other.kernel} is being rewritten already ({other.title})", where=about.path,
-                           remedy="wait for it or cancel it")  # fmt: skip
-        return await self.run(order)
+        return await self.run(await rewrite_order(self._session, self._workspace, about, transformation))
 
     async def run(self, order: Order) -> dict[str, Any]:
         """Queue a job. With a token for progress it is waited for, and ends when the request is cancelled."""
         from dataclasses import replace
 
         rewrites, token = await self.rewrites(), token_of_request()
-        job = rewrites.submit(order if token is None else replace(order, token=token))
+        job = await rewrites.submit(order if token is None else replace(order, token=token))
         if token is not None:
             job = await rewrites.ended(job.id)
         return self._described(job.id)
@@ -183,7 +177,9 @@ class JobCommands:
         (identifier,) = words(arguments, "the id of a job", least=1, most=1)
         rewrites = await self.rewrites()
         job = rewrites.get(identifier or "")
-        found = await self._session.background.run(kept_outcome, rewrites.store.outcome_path(job))
+        found = rewrites.unkept.get(job.id)
+        if found is None:
+            found = await self._session.background.run(kept_outcome, rewrites.store.outcome_path(job))
         page = None if not found or job.kind != "rewrite" else await self._page(rewrites.store.outcome_path(job))
         return {
             "schema": SCHEMA,

@@ -1,6 +1,7 @@
 """Keeps jobs and their outcomes in the user's state folder, a file each, so that they survive the server.
 
-One folder a workspace folder. Every function blocks and is called off the event loop.
+One folder a workspace folder, which several servers may share: a job belongs to the server that it names as long as
+that lives (``presence.py``), and only that one writes it. Everything here blocks and is called off the event loop.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import json
 import logging
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,21 +23,36 @@ from optimas_lsp.profile.replace import write_atomically
 from optimas_lsp.rewrite.consent import state_folder
 from optimas_lsp.server.job import Job
 from optimas_lsp.server.locations import path_of, same_place
+from optimas_lsp.server.presence import Presence, turn
 from optimas_lsp.server.regions import agree
+from optimas_lsp.server.reports import Stamp
 
 logger = logging.getLogger(__name__)
 
 KEPT = 30
 """Jobs kept for one workspace folder; the oldest that are over go first."""
 
-JOB, OUTCOME = ".job.json", ".outcome.json"
+JOB, OUTCOME, TURN = ".job.json", ".outcome.json", ".turn"
 
 
 @dataclass(frozen=True)
-class JobStore:
-    """The jobs of one user. ``root`` is the state folder."""
+class Look:
+    """What one look at a folder's jobs found: each kept file by its stamp, and the jobs of those that are news.
 
-    root: Path
+    ``files`` is None where the folder could not be looked at, or nothing was ever kept: then nothing is known.
+    """
+
+    files: Mapping[str, Stamp] | None
+    jobs: tuple[Job, ...] = ()
+
+
+class JobStore:
+    """The jobs of one user, kept below the state folder ``root``; ``presence`` is this server among its likes."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.presence = Presence(root)
+        self._complained: set[Path] = set()
 
     @classmethod
     def of_user(cls) -> JobStore:
@@ -48,10 +64,25 @@ class JobStore:
         return self.root / "jobs" / name
 
     def save(self, job: Job) -> None:
-        """Keep ``job``; raises OSError."""
+        """Keep ``job``; raises OSError, also where others could not see that the server of a live job lives."""
+        if job.live:
+            self.presence.hold()
         home = self._home(job.folder)
         home.mkdir(parents=True, exist_ok=True, mode=0o700)
         write_atomically(home / (job.id + JOB), job.model_dump_json(indent=1).encode())
+
+    def claim(self, job: Job) -> tuple[Job, Job | None]:
+        """Keep a new job, unless one of another server, that is not over, would rewrite the same: that is the second.
+
+        The first is ``job`` with its number. Raises OSError.
+        """
+        with turn(self._home(job.folder) / TURN):
+            kept = self.look(job.folder, {}).jobs
+            other = next((each for each in kept if each.live and each.owner != job.owner and each.conflicts(job)), None)
+            job = job.model_copy(update={"number": max([job.number, *(each.number + 1 for each in kept)])})
+            if other is None:
+                self.save(job)
+        return job, other
 
     def save_outcome(self, job: Job, outcome: dict[str, Any]) -> None:
         """Keep the outcome of ``job`` (JSON, optimas.rewrite/1); raises OSError."""
@@ -64,43 +95,77 @@ class JobStore:
         return self._home(job.folder) / (job.id + OUTCOME)
 
     def forget(self, job: Job) -> None:
-        """Remove ``job`` and its outcome."""
+        """Remove ``job`` and its outcome; raises OSError."""
         home = self._home(job.folder)
         for suffix in (OUTCOME, JOB):
             (home / (job.id + suffix)).unlink(missing_ok=True)
 
     def load(self, folders: Sequence[Path]) -> list[Job]:
-        """The jobs of ``folders``, oldest first; those that another living server runs are left out.
+        """The jobs of ``folders``, oldest first, those of other servers among them; too old ones are removed."""
+        found: list[Job] = []
+        for folder in folders:
+            jobs = sorted(self.look(folder, {}).jobs, key=lambda job: job.age)
+            old = [job for job in jobs if not job.live][:-KEPT]
+            for each in old:
+                with contextlib.suppress(OSError):
+                    self.forget(each)
+            found += [job for job in jobs if job not in old]
+        return found
+
+    def look(self, folder: Path, before: Mapping[str, Stamp], watched: Collection[str] = ()) -> Look:
+        """Which jobs of ``folder`` are news since the files were as ``before``; those ``watched`` (ids) always are.
 
         One whose server ended before it did is marked interrupted. What cannot be read is left out.
         """
-        found: list[Job] = []
-        for folder in folders:
-            mine: list[Job] = []
-            for path in sorted(self._home(folder).glob("*" + JOB)):
-                try:
-                    job = Job.model_validate_json(path.read_bytes())
-                except (OSError, ValidationError) as error:
-                    logger.warning("a job is not readable: %s: %s", path, error)
-                    continue
-                if complaint := _complaint(job, path, folder):
-                    logger.warning("a job is left out: %s: %s", path, complaint)
-                    continue
-                if job.live and job.owner != os.getpid():
-                    if _alive(job.owner):
-                        continue
-                    job = _interrupted(job)
-                    try:
-                        self.save(job)
-                    except OSError as error:
-                        logger.warning("a job cannot be kept: %s: %s", path, error)
-                mine.append(job)
-            mine.sort(key=lambda job: job.created)
-            for old in mine[:-KEPT]:
-                with contextlib.suppress(OSError):
-                    self.forget(old)
-            found += mine[-KEPT:]
-        return found
+        files: dict[str, Stamp] = {}
+        jobs: list[Job] = []
+        try:
+            with os.scandir(self._home(folder)) as entries:
+                for entry in entries:
+                    if entry.name.endswith(JOB):
+                        with contextlib.suppress(FileNotFoundError):  # removed meanwhile
+                            now = entry.stat()
+                            files[entry.name.removesuffix(JOB)] = Stamp(now.st_mtime_ns, now.st_size, now.st_ino)
+        except OSError as error:
+            if not isinstance(error, FileNotFoundError) and folder not in self._complained:
+                self._complained.add(folder)
+                logger.warning("the jobs of %s cannot be looked at: %s", folder, error)
+            return Look(None)
+        for identifier, stamp in files.items():
+            if stamp != before.get(identifier) or identifier in watched:
+                job = self._read(identifier, folder)
+                if job is not None and job.live and not self.presence.alive(job.owner):
+                    job = self._of_the_dead(job)
+                if job is not None:
+                    jobs.append(job)
+        return Look(files, tuple(jobs))
+
+    def _read(self, identifier: str, folder: Path) -> Job | None:
+        path = self._home(folder) / (identifier + JOB)
+        try:
+            job = Job.model_validate_json(path.read_bytes())
+        except FileNotFoundError:  # removed meanwhile
+            return None
+        except (OSError, ValidationError) as error:
+            logger.warning("a job is not readable: %s: %s", path, error)
+            return None
+        if complaint := _complaint(job, path, folder):
+            logger.warning("a job is left out: %s: %s", path, complaint)
+            return None
+        return job
+
+    def _of_the_dead(self, job: Job) -> Job | None:
+        """A job whose server is dead: read again, because it may have been over before that; else interrupted."""
+        last = self._read(job.id, job.folder)
+        if last is None or not last.live or last.owner != job.owner:
+            return last
+        words = "the server ended before this did; nothing was changed. Run it again."
+        last = last.model_copy(update={"state": "interrupted", "sentence": words, "owner": ""})
+        try:
+            self.save(last)
+        except OSError as error:
+            logger.warning("a job cannot be kept: %s: %s", last.id, error)
+        return last
 
 
 def _complaint(job: Job, path: Path, folder: Path) -> str:
@@ -118,24 +183,3 @@ def _complaint(job: Job, path: Path, folder: Path) -> str:
     if job.edits and not agree(job.blocks, job.edits):
         return "its edits are not for the lines it is about"
     return ""
-
-
-def _interrupted(job: Job) -> Job:
-    words = "the server ended before this did; nothing was changed. Run it again."
-    return job.model_copy(update={"state": "interrupted", "sentence": words, "owner": 0})
-
-
-def _alive(pid: int) -> bool:
-    """Whether a process with this id runs Python code of ours, as far as the system tells."""
-    if pid <= 0:
-        return False
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
-    try:
-        return b"optimas" in Path(f"/proc/{pid}/cmdline").read_bytes()
-    except OSError:
-        return True

@@ -1,6 +1,6 @@
 """Findings that a user marked as known, kept in the user's state folder; they stay known when profiled again.
 
-One file a workspace folder. Reading and writing block and happen off the event loop.
+One file a workspace folder, which all servers on it change in turn. Everything here blocks and is called off the loop.
 """
 
 from __future__ import annotations
@@ -9,12 +9,14 @@ import hashlib
 import json
 import logging
 import os
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
 from optimas_lsp.profile.replace import write_atomically
 from optimas_lsp.rewrite.consent import state_folder
+from optimas_lsp.server.presence import turn
+from optimas_lsp.server.reports import stamp
 
 logger = logging.getLogger(__name__)
 
@@ -51,9 +53,17 @@ def load(folders: Iterable[Path]) -> frozenset[Known]:
     return frozenset(found)
 
 
-def save(folder: Path, known: Collection[Known]) -> None:
-    """Keep what is known in ``folder``; raises OSError."""
+def change(folder: Path, more: Collection[Known], gone: Callable[[Known], bool]) -> None:
+    """Mark ``more`` in ``folder`` and unmark those that are ``gone``; what others marked stays. Raises OSError."""
     place = _place(folder)
-    place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    rows = sorted(each for each in known if Path(each.path).is_relative_to(folder))
-    write_atomically(place, json.dumps({"schema": SCHEMA, "folder": str(folder), "known": rows}, indent=1).encode())
+    with turn(place.with_suffix(".turn")):
+        kept = load([folder])
+        known = frozenset(each for each in kept if not gone(each)) | frozenset(more)
+        if known != kept:
+            data = json.dumps({"schema": SCHEMA, "folder": str(folder), "known": sorted(known)}, indent=1)
+            write_atomically(place, data.encode())
+
+
+def stamps(folders: Iterable[Path]) -> tuple[object, ...]:
+    """What differs when something was marked or unmarked meanwhile."""
+    return tuple(stamp(_place(folder)) for folder in folders)

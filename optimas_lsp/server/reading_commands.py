@@ -126,13 +126,19 @@ class ReadingCommands:
             raise JobError(f"there is no finding '{identifier}' in this file", where=about.path,
                            remedy="reload the reports")  # fmt: skip
         keys = {_known(each, about.index) for each in meant}
-        kept = session.snapshot.known | keys if mark else session.snapshot.known - keys
-        if not mark and identifier is None:  # also those of findings that this report does not have
-            kept = frozenset(each for each in kept if each.path != str(about.path))
+        more = keys if mark else frozenset[known.Known]()
+
+        def gone(each: known.Known) -> bool:  # of the whole file also those of findings that this report does not have
+            return not mark and (each in keys or (identifier is None and each.path == str(about.path)))
+
         try:
-            await session.background.run(known.save, about.folder, kept)
+            await session.background.run(known.change, about.folder, more, gone)
+            for folder in session.snapshot.folders if not mark else ():  # one folder may lie in another
+                if folder.path != about.folder and about.path.is_relative_to(folder.path):
+                    await session.background.run(known.change, folder.path, more, gone)
         except OSError as error:
             raise JobError(f"this cannot be kept: {error.strerror}", remedy="set OPTIMAS_STATE_DIR") from None
+        kept = frozenset(each for each in session.snapshot.known if not gone(each)) | more
         session.snapshot = replace(session.snapshot, known=kept)
         session.show_all_again()
         return {"known": len(session.snapshot.known_in(about.index))}

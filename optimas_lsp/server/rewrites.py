@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -66,34 +65,60 @@ class Rewrites(JobBoard):
         super().__init__(session, store)
         self._runs: dict[str, _Run] = {}
         self._asking = Asking(session.editor, session.background)
+        self._admitting = asyncio.Lock()
+        self._closed = False
 
     # -- the list -----------------------------------------------------------------------------------------------------
 
     def busy_with(self, other: Job) -> Job | None:
-        """A job that is not over and concerns the same kernel, or some of the same lines, as ``other``."""
-        for job in self.jobs.values():
-            if job.live and job.path == other.path and job.kind == "rewrite":
-                mine = [(each.first, each.end) for each in job.blocks]
-                shared = any(first < each.end and each.first < end for first, end in mine for each in other.blocks)
-                if shared or job.mangled == other.mangled:
-                    return job
-        return None
+        """A job that is not over and would rewrite the same kernel, or some of the same lines, as ``other``."""
+        return next((job for job in self.jobs.values() if job.live and job.conflicts(other)), None)
 
-    def submit(self, order: Order) -> Job:
-        """Queue a job."""
-        job = order.job.model_copy(update={"owner": os.getpid()})
-        self._runs[job.id] = _Run(replace(order, job=job), asyncio.get_running_loop().create_future())
-        self.queue.append(job.id)
-        self.jobs[job.id] = job
+    async def submit(self, order: Order) -> Job:
+        """Queue a job; raises JobError where this or another server rewrites the same already."""
+        admission = asyncio.ensure_future(self._admit(order))
+        try:
+            return await asyncio.shield(admission)
+        except asyncio.CancelledError:
+            admission.add_done_callback(self._unwanted)
+            raise
+
+    async def _admit(self, order: Order) -> Job:
+        async with self._admitting:
+            owner, number = self.store.presence.id, 1 + max((job.number for job in self.jobs.values()), default=0)
+            job = order.job.model_copy(update={"owner": owner, "number": number})
+            other = self.busy_with(job)
+            if other is None:
+                try:
+                    job, other = await self._session.background.run(self.store.claim, job)
+                except OSError as error:  # nobody else can know of it then
+                    logger.warning("the job %s cannot be kept: %s", job.id, error)
+            if other is not None:
+                self._take([other])
+                where, there = (", in another editor", " there") if self.elsewhere(other) else ("", "")
+                raise JobError(f"{other.kernel} is being rewritten already ({other.title}){where}", where=job.path,
+                               remedy=f"wait for it or cancel it{there}")  # fmt: skip
+            if self._closed:
+                raise JobError("the server is leaving", remedy="ask again")
+            self._runs[job.id] = _Run(replace(order, job=job), asyncio.get_running_loop().create_future())
+            self.queue.append(job.id)
+            self.jobs[job.id] = job
         self.place(job)
         self.keep(job)
         self._pump()
         self.changed()
         return self.jobs[job.id]
 
+    def _unwanted(self, admission: asyncio.Task[Job]) -> None:
+        """Cancel a job that was admitted after its request was cancelled."""
+        if not admission.cancelled() and admission.exception() is None and admission.result().id in self._runs:
+            self.cancel(admission.result().id)
+
     def cancel(self, identifier: str) -> Job:
         """End a job that is not over, with every process it started; raises JobError when there is nothing to end."""
         job, run = self.get(identifier), self._runs.get(identifier)
+        if run is None and self.elsewhere(job):
+            raise JobError(f"{job.title} runs in another editor", remedy="cancel it there")
         if run is None:
             raise JobError(f"{job.title} is over already", remedy="optimas.forgetJob removes it from the list")
         if run.task is not None:
@@ -144,7 +169,7 @@ class Rewrites(JobBoard):
             run.process = CourseProcess(order.module, order.request, order.seconds, self._session.background)
             talk = Talk(partial(self._said, run), self._consent(run))
             answer = await run.process.run(talk)
-            await self._session.background.run(self.store.save_outcome, order.job, answer)
+            await self.keep_outcome(order.job, answer)
             fields = await self._session.background.run(taken, self.jobs[identifier], answer, order.text)
             self.jobs[identifier] = self.jobs[identifier].model_copy(update=fields)
             state, sentence = "done", str(fields["sentence"])
@@ -155,7 +180,7 @@ class Rewrites(JobBoard):
         except OptimasError as error:
             sentence = error.sentence()
         except OSError as error:
-            sentence = f"the outcome cannot be kept: {error}"
+            sentence = f"it could not be run: {error}"
         finally:
             self._over(run, state, sentence)
 
@@ -164,7 +189,7 @@ class Rewrites(JobBoard):
         del self._runs[identifier]
         leaving = run.process is not None and run.process.leaving
         if not leaving:  # else it is found at the next start, and called interrupted
-            job = self.set(identifier, state=state, sentence=sentence, ended=now(), owner=0, words="", stage="")
+            job = self.set(identifier, state=state, sentence=sentence, ended=now(), owner="", words="", stage="")
             self.place(job)
             for told in self.on_end:
                 told(job)
@@ -210,6 +235,7 @@ class Rewrites(JobBoard):
 
     def close(self) -> None:
         """Begin to end every job; ``finish`` waits for that."""
+        self._closed = True
         self.queue.clear()
         for run in list(self._runs.values()):
             if run.process is not None:
@@ -223,3 +249,5 @@ class Rewrites(JobBoard):
         if tasks:
             await asyncio.wait(tasks, timeout=FINISH_SECONDS)
         await self.saved()
+        leaving = asyncio.ensure_future(self._session.background.run(self.store.presence.leave))
+        await asyncio.wait([leaving], timeout=1.0)

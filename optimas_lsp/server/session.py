@@ -83,11 +83,11 @@ class Session:
             folders=tuple(folder for uri in folders if (folder := _folder(uri)) is not None),
         )
 
-    def spawn(self, work: Coroutine[Any, Any, None]) -> None:
+    def spawn(self, work: Coroutine[Any, Any, object]) -> None:
         """Run ``work`` beside everything else; a failure is logged, never lost."""
         self.adopt(asyncio.ensure_future(work))
 
-    def adopt(self, task: asyncio.Task[None]) -> None:
+    def adopt(self, task: asyncio.Task[Any]) -> None:
         """Keep a task until it is over, and log its failure."""
         self._tasks.add(task)
         task.add_done_callback(self._over)

@@ -50,10 +50,11 @@ class RulePages:
 
 @dataclass(frozen=True, slots=True)
 class JobView:
-    """A job, and how its lines stand in the open text (None: its file is not open)."""
+    """A job, how its lines stand in the open text (None: its file is not open), and whether another server runs it."""
 
     job: Job
     standing: Standing | None = None
+    elsewhere: bool = False
 
 
 @dataclass(frozen=True, slots=True)

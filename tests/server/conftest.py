@@ -23,6 +23,7 @@ from pytest_lsp.client import register_lsp_features
 from optimas_lsp.server.hardening import HardenedServer
 from optimas_lsp.server.positions import changes_of
 from optimas_lsp.source.text import SourceText
+from tests.server.jobs import Compiler
 
 CLIENTS = Path(__file__).parent / "clients"
 SAMPLES = Path(__file__).parents[2] / "samples"
@@ -432,3 +433,18 @@ def start_editor(cache: Path, capabilities: Callable[[str], dict[str, Any]]) -> 
 def stop_editor() -> Callable[[EditorClient], Awaitable[None]]:
     """Ends a shared session."""
     return stop
+
+
+@pytest.fixture
+def compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Compiler:
+    """The script that stands for nvcc."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+    return Compiler(folder)
+
+
+@pytest.fixture
+def recorded(samples: Path) -> dict[str, Any]:
+    """Settings under which proofs are those recorded for the samples on an H200."""
+    return {"prove": {"executor": "recorded", "records": str(samples)}}

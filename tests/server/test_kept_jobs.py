@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,7 +11,8 @@ from typing import Any
 import pytest
 
 from optimas_lsp.server.job import Job, Proven
-from optimas_lsp.server.job_store import JobStore
+from optimas_lsp.server.job_store import KEPT, JobStore, Look
+from optimas_lsp.server.presence import Presence
 from optimas_lsp.server.regions import Block, Edit
 
 BEFORE, AFTER = ("void k()\n", "{ a; }\n"), ("void k()\n", "{ b; }\n")
@@ -86,3 +89,88 @@ def test_what_cannot_be_read_leaves_the_others(store: JobStore, folder: Path, co
     store.save(job(folder))
     written(store, folder, job(folder), "fedcba98").write_bytes(content)
     assert store.load([folder]) == [job(folder)]
+
+
+def running(folder: Path, store: JobStore, **more: Any) -> Job:
+    return job(folder, state="running", owner=store.presence.id, edits=(), **more)
+
+
+def test_a_job_of_a_server_that_lives_is_left_to_it_and_one_of_a_dead_server_is_interrupted(
+    store: JobStore, folder: Path
+) -> None:
+    other = JobStore(store.root)
+    other.save(running(folder, other))
+    assert [each.state for each in store.load([folder])] == ["running"]
+    other.presence.leave()
+    assert [(each.state, each.owner) for each in store.load([folder])] == [("interrupted", "")]
+    assert [each.state for each in JobStore(store.root).load([folder])] == ["interrupted"]
+
+
+@pytest.mark.parametrize("owner", [1, 0, "", "../../0123456789abcdef", "0" * 16])
+def test_no_process_id_is_believed_and_no_owner_leads_out_of_the_folder(
+    store: JobStore, folder: Path, owner: object
+) -> None:
+    place = written(store, folder, running(folder, store))
+    place.write_text(json.dumps(json.loads(place.read_text()) | {"owner": owner}))
+    assert [each.state for each in store.load([folder])] == ["interrupted"]
+
+
+def test_what_was_over_when_its_server_died_stays_so(store: JobStore, folder: Path) -> None:
+    other = JobStore(store.root)
+    other.save(running(folder, other))
+
+    class Dying(Presence):
+        def alive(self, identifier: str) -> bool:
+            other.save(job(folder))
+            return False
+
+    store.presence = Dying(store.root)
+    assert [each.state for each in store.load([folder])] == ["done"]
+
+
+def test_only_news_are_read_again(store: JobStore, folder: Path) -> None:
+    assert store.look(folder, {}) == Look(None)
+    store.save(job(folder))
+    first = store.look(folder, {})
+    assert [each.id for each in first.jobs] == ["0123abcd"]
+    assert first.files is not None
+    assert store.look(folder, first.files).jobs == ()
+    assert [each.id for each in store.look(folder, first.files, ["0123abcd"]).jobs] == ["0123abcd"]
+    store.save(job(folder, sentence="it says more"))
+    assert [each.sentence for each in store.look(folder, first.files).jobs] == ["it says more"]
+    store.forget(job(folder))
+    assert store.look(folder, first.files) == Look({})
+
+
+def test_the_same_is_claimed_by_one_server_and_numbers_go_on_when_the_clock_is_set_back(
+    store: JobStore, folder: Path
+) -> None:
+    other = JobStore(store.root)
+    first, taken = store.claim(running(folder, store, id="00000001"))
+    assert (taken, first.number) == (None, 0)
+    _, taken = other.claim(running(folder, other, id="00000002"))
+    assert taken == first
+    assert [each.id for each in store.load([folder])] == ["00000001"]
+    elsewhere = {"path": folder / "b.cu", "uri": (folder / "b.cu").as_uri(), "created": "1999-01-01T00:00:00+00:00"}
+    later, taken = other.claim(running(folder, other, id="00000003", **elsewhere))
+    assert (taken, later.number) == (None, 1)
+    assert [each.id for each in store.load([folder])] == ["00000001", "00000003"]
+
+
+def test_the_oldest_that_are_over_go_and_never_a_live_one(store: JobStore, folder: Path) -> None:
+    other = JobStore(store.root)
+    other.save(running(folder, other, id="ffffffff", number=0))
+    for number in range(KEPT + 2):  # a clock that is set back tells nothing about which is the oldest
+        store.save(job(folder, id=f"{number:08x}", number=1 + number, created=f"{2090 - number}-01-01T00:00:00+00:00"))
+    kept = store.load([folder])
+    assert [each.id for each in kept] == ["ffffffff", *(f"{number:08x}" for number in range(2, KEPT + 2))]
+
+
+def test_a_server_whose_own_file_was_removed_is_seen_again(store: JobStore, folder: Path) -> None:
+    other = JobStore(store.root)
+    other.presence.hold()
+    assert store.presence.alive(other.presence.id)
+    shutil.rmtree(store.root)
+    other.save(running(folder, other))
+    assert store.presence.alive(other.presence.id)
+    assert [each.state for each in store.load([folder])] == ["running"]

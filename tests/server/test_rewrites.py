@@ -6,7 +6,6 @@ A script stands for nvcc, so that what a job waits for is in the test's hand; co
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,9 +16,20 @@ from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
 from optimas_lsp.corpus import Corpus
+from tests.server.jobs import (
+    LISTED,
+    NEOVIM,
+    NO_BUILD,
+    VSCODE,
+    YES,
+    Compiler,
+    below,
+    course_of,
+    started,
+)
 
 if TYPE_CHECKING:
-    from tests.server.conftest import Connect, EditorClient
+    from tests.server.conftest import Connect
 
 
 def plain(value: Any) -> dict[str, Any]:
@@ -29,56 +39,6 @@ def plain(value: Any) -> dict[str, Any]:
 
 pytestmark = pytest.mark.asyncio
 
-VSCODE, NEOVIM, OLD_NEOVIM = "vscode_1.100.3_languageclient_11", "neovim_0.11.4", "neovim_0.7.2"
-YES = "Accept for this folder"
-NO_BUILD = {"jobs": {"build": False}}
-LISTED = {"jobs": True}
-
-
-class Compiler:
-    """A script called nvcc, first on PATH. ``hold`` makes it run until it is ended."""
-
-    def __init__(self, folder: Path) -> None:
-        self.script = folder / "nvcc"
-        self.set("exit 0")
-
-    def set(self, body: str) -> None:
-        output = 'for word; do [ "$keep" ] && : >"$word"; keep=; [ "$word" = -o ] && keep=1; done'
-        self.script.write_text(f"#!/bin/sh\n{output}\n{body}\n")
-        self.script.chmod(0o755)
-
-    def hold(self, where: str = "") -> None:
-        """Run for ever once ``began`` was read; only in folders whose path contains ``where``."""
-        pipe = self.script.with_name("began")
-        if not pipe.exists():
-            os.mkfifo(pipe)
-        self.set(f'case "$PWD" in *{where}*) echo >{pipe}; sleep 1000 & wait;; esac')
-
-    async def began(self) -> None:
-        """Wait until it runs."""
-        await asyncio.to_thread(self.script.with_name("began").read_text)
-
-    def left(self) -> list[psutil.Process]:
-        """The processes that still run it."""
-        found: list[psutil.Process] = []
-        for process in psutil.process_iter(["cmdline", "environ"]):
-            words = [*(process.info["cmdline"] or []), (process.info["environ"] or {}).get("PATH", "")]
-            if any(str(self.script.parent) in word for word in words) and process.pid != os.getpid():
-                found.append(process)
-        return [each for each in found if each.is_running() and not _servers_own(each.cmdline())]
-
-    def release(self) -> None:
-        """Let what waits go on, and wait no more."""
-        self.set("exit 0")
-        for each in self.left():
-            if each.name() == "sleep":
-                each.kill()
-
-
-def _servers_own(words: list[str]) -> bool:
-    """The server, and what it looks things up with: no part of a job."""
-    return "optimas_lsp" in words or any(word.startswith("optimas_lsp.server.") for word in words)
-
 
 @pytest.fixture(autouse=True)
 def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -86,37 +46,6 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("OPTIMAS_STATE_DIR", str(tmp_path / "state"))
     monkeypatch.setenv("OPTIMAS_DATA_DIR", str(tmp_path / "data"))
     return tmp_path / "state"
-
-
-@pytest.fixture
-def compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Compiler:
-    """The script that stands for nvcc."""
-    folder = tmp_path / "bin"
-    folder.mkdir()
-    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
-    return Compiler(folder)
-
-
-@pytest.fixture
-def recorded(samples: Path) -> dict[str, Any]:
-    """Settings under which proofs are those recorded for the samples on an H200."""
-    return {"prove": {"executor": "recorded", "records": str(samples)}}
-
-
-async def started(connect: Connect, folder: Path, settings: dict[str, Any], client: str = VSCODE) -> tuple[Any, str]:
-    """A session with the adjacent sample open, once its report is read."""
-    editor: EditorClient = await connect(client, folder, configuration=settings, options=LISTED)
-    uri = editor.open(folder / "adjacent.cu")
-    await editor.settled()
-    return editor, uri
-
-
-def course_of(editor: EditorClient) -> psutil.Process:
-    """The process of the job that runs."""
-    assert editor._server is not None
-    children = psutil.Process(editor._server.pid).children()
-    (found,) = [each for each in children if "optimas_lsp.course" in each.cmdline()]
-    return found
 
 
 async def test_a_rewrite_goes_through_its_stages_to_a_recorded_proof(
@@ -279,7 +208,7 @@ async def test_cancelling_at_any_stage_leaves_no_process(
     await editor.command("cancelJob", job["id"])
     over = await editor.job(job["id"])
     assert over["state"] == "cancelled"
-    assert _below(editor) == []
+    assert below(editor) == []
     assert not compiler.left()
     answered.set()
     assert (await editor.debug())["ready"]
@@ -331,7 +260,7 @@ async def test_outcomes_survive_a_restart_and_a_job_of_a_killed_server_is_called
     compiler.hold()
     cut = await editor.command("optimizeKernel", uri, None)
     await compiler.began()
-    left = [each for each in _below(editor) if "optimas_lsp.course" in each.cmdline()]
+    left = [each for each in below(editor) if "optimas_lsp.course" in each.cmdline()]
     assert editor._server is not None
     editor._server.kill()
     await editor._server.wait()
@@ -441,15 +370,3 @@ async def test_the_progress_bar_cancels_its_job(
     editor.window_work_done_progress_cancel(types.WorkDoneProgressCancelParams(next(iter(bars))))
     assert (await editor.job(job["id"]))["state"] == "cancelled"
     assert not compiler.left()
-
-
-def _below(editor: EditorClient) -> list[psutil.Process]:
-    assert editor._server is not None
-    found: list[psutil.Process] = []
-    for each in psutil.Process(editor._server.pid).children(recursive=True):
-        try:
-            if "optimas_lsp.server.possible" not in each.cmdline():
-                found.append(each)
-        except psutil.NoSuchProcess:
-            continue
-    return found

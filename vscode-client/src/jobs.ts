@@ -22,6 +22,8 @@ export interface Job {
   readonly backend: string;
   readonly stage: string;
   readonly words: string;
+  /** Whether another editor on the same folder runs it. */
+  readonly elsewhere: boolean;
   readonly step: number;
   readonly steps: number;
   /** Place in the queue, from 1. */
@@ -77,6 +79,9 @@ export function claim(job: Job): string {
 
 /** Sign and words of a job; the sign's shape differs from state to state, not only its colour. */
 export function look(job: Job): { readonly icon: string; readonly color?: string; readonly words: string } {
+  if (job.elsewhere) {
+    return { icon: "multiple-windows", words: job.words };
+  }
   switch (job.state) {
     case "queued":
       return { icon: "watch", words: job.queued === null ? "waits" : `waits, number ${String(job.queued)} in the queue` };

@@ -33,7 +33,7 @@ export class Outcomes implements vscode.Disposable, vscode.TextDocumentContentPr
   /** Takes the list as it is now, and says how those ended that ran before. */
   follow(jobs: readonly Job[]): void {
     const ended = jobs.filter((job) => this.running.has(job.id) && !live(job));
-    this.running = new Set(jobs.filter(live).map((job) => job.id));
+    this.running = new Set(jobs.filter((job) => live(job) && !job.elsewhere).map((job) => job.id));
     for (const job of ended) {
       void this.announce(job);
     }

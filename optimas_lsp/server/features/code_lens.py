@@ -61,6 +61,9 @@ def _rewrite(snapshot: Snapshot, view: FileView, kernel: KernelAnalysis) -> type
 
 def _of_job(snapshot: Snapshot, view: FileView, rewrite: JobView) -> types.Command | None:
     job = rewrite.job
+    if rewrite.elsewhere:
+        here = [view.document.uri, job.mangled]
+        return types.Command(title="Optimising in another editor", command=names.OPEN_KERNEL, arguments=[*here])
     if job.live:
         waits = {"queued": "waits for its turn", "waiting-for-consent": "waits for your answer"}
         title = f"Optimising: {waits.get(job.state) or job.words or 'starting'} (cancel)"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from lsprotocol import types
 
 from optimas_lsp.server import names
-from optimas_lsp.server.features.jobs import offer
+from optimas_lsp.server.features.jobs import ELSEWHERE, offer
 from optimas_lsp.server.features.offers import short_claim, workspace_edit
 from optimas_lsp.server.features.proposed import Proposed
 from optimas_lsp.server.snapshot import JobView, Snapshot
@@ -36,7 +36,7 @@ def rewrite_hindrance(snapshot: Snapshot, uri: str, kernel: KernelAnalysis) -> s
     for view in snapshot.jobs.values():
         job = view.job
         if job.live and job.kind == "rewrite" and job.path == document.path and job.mangled == kernel.mangled:
-            return f"{kernel.base_name} is being rewritten already"
+            return f"{kernel.base_name} is being rewritten already" + (f" {ELSEWHERE}" if view.elsewhere else "")
     return ""
 
 
@@ -47,7 +47,7 @@ def jobs_here(snapshot: Snapshot, uri: str, lines: range, kernels: Sequence[Kern
         return
     mangled = {each.mangled for each in kernels}
     seen: set[tuple[str, str, str]] = set()
-    for view in sorted(snapshot.jobs.values(), key=lambda each: (each.job.created, each.job.id), reverse=True):
+    for view in sorted(snapshot.jobs.values(), key=lambda each: each.job.age, reverse=True):
         job = view.job
         if job.path != document.path or not (job.mangled in mangled or touches(view, lines)):
             continue
@@ -75,7 +75,9 @@ def job_actions(snapshot: Snapshot, uri: str, lines: range, kernels: Sequence[Ke
         evidence = (job.finding,) if job.finding else ()
         if job.live:
             stage = f" ({job.words})" if job.words else ""
-            yield Proposed(f"Cancel: {job.title}{stage}", QUICKFIX, (names.CANCEL_JOB, [job.id]), evidence=evidence)
+            cancel = (names.CANCEL_JOB, [job.id])
+            hindrance = f"it runs {ELSEWHERE}; cancel it there" if view.elsewhere else ""
+            yield Proposed(f"Cancel: {job.title}{stage}", QUICKFIX, cancel, evidence=evidence, hindrance=hindrance)
             continue
         if job.kind != "rewrite":
             continue

@@ -12,10 +12,12 @@ if TYPE_CHECKING:
 
 SCHEMA = "optimas.jobs/1"
 
+ELSEWHERE = "in another editor"
+
 
 def listing(snapshot: Snapshot) -> dict[str, Any]:
     """Every job, newest first."""
-    views = sorted(snapshot.jobs.values(), key=lambda view: (view.job.created, view.job.id), reverse=True)
+    views = sorted(snapshot.jobs.values(), key=lambda view: view.job.age, reverse=True)
     return {"schema": SCHEMA, "jobs": [described(snapshot, view) for view in views]}
 
 
@@ -35,7 +37,8 @@ def described(snapshot: Snapshot, view: JobView) -> dict[str, Any]:
         "transformation": job.transformation or None,
         "backend": job.backend,
         "stage": job.stage,
-        "words": without_links(job.words),
+        "words": ELSEWHERE if view.elsewhere else without_links(job.words),
+        "elsewhere": view.elsewhere,
         "step": job.step,
         "steps": job.steps,
         "queued": snapshot.queue.index(job.id) + 1 if job.id in snapshot.queue else None,

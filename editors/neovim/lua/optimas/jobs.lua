@@ -43,7 +43,9 @@ end
 
 ---State and progress of a rewrite in a few words.
 function J.words(job)
-  if job.state == 'running' then
+  if job.elsewhere then
+    return job.words
+  elseif job.state == 'running' then
     return job.stage == '' and 'starting' or string.format('%s, %d of %d', job.stage, job.step, job.steps)
   elseif job.state == 'queued' then
     return 'waits'
@@ -59,7 +61,7 @@ end
 ---For a status line: what runs and how far it is; empty when nothing does.
 function J.status()
   for _, job in ipairs(J.list) do
-    if J.live(job) then
+    if J.live(job) and not job.elsewhere then
       return string.format('%s: %s', job.title, J.words(job))
     end
   end
@@ -71,7 +73,7 @@ function J.follow(answer)
   J.list = answer.jobs
   for _, job in ipairs(J.list) do
     local before = running[job.id]
-    if J.live(job) then
+    if J.live(job) and not job.elsewhere then
       local words = J.words(job)
       if before ~= words then
         vim.api.nvim_echo({ { string.format('Optimas: %s: %s', job.title, words) } }, false, {})
