@@ -59,6 +59,7 @@ class MachineCode(Frozen):
     kernel: str = Field(description="demangled name")
     mangled: str
     files: tuple[str, ...] = Field(description="as the line table names them")
+    lines: tuple[tuple[int, ...], ...] = Field(description="for each of the files the lines that have code, ascending")
     samples: int
     stalled: int
     rows: tuple[Row, ...]
@@ -106,12 +107,16 @@ def machine_code(profile: Profile, kernel: Kernel) -> MachineCode:
         )
         for number, offset in enumerate(code.offset)
     )
+    used: list[set[int]] = [set() for _ in profile.files]
+    for file, line in {place for row in rows for place in row.places}:
+        used[file].add(line)
     return MachineCode(
         report=profile.report_name,
         device=profile.device.name,
         kernel=kernel.name,
         mangled=kernel.mangled,
         files=tuple(each.path for each in profile.files),
+        lines=tuple(tuple(sorted(each)) for each in used),
         samples=samples.total(),
         stalled=sum(each.total() for each in stalls.values()),
         rows=rows,

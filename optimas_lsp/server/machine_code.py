@@ -7,6 +7,7 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
 from optimas_lsp.server import own_process
+from optimas_lsp.server.hardening import Encoded
 from optimas_lsp.server.job_commands import JobCommands, words
 from optimas_lsp.server.job_outcome import JobError
 from optimas_lsp.server.locations import uri_of
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 KEPT = 4
 """Kernels whose machine code stays in memory, the last asked for."""
 
+ROWS = ',"rows":['
+"""Where the long part of the data begins. It goes through as it is: reading it would hold up the server's loop."""
+
 
 class MachineCodeCommands:
     """The commands of one session about machine code; ``show`` shows a text as a document."""
@@ -28,9 +32,9 @@ class MachineCodeCommands:
         self._session = session
         self._jobs = jobs
         self._show = show
-        self._made: OrderedDict[tuple[object, ...], dict[str, Any]] = OrderedDict()
+        self._made: OrderedDict[tuple[object, ...], str] = OrderedDict()
 
-    async def data(self, arguments: list[Any]) -> dict[str, Any]:
+    async def data(self, arguments: list[Any]) -> Encoded:
         """``optimas.sass/1`` of a kernel with its listing: a file's URI, and a mangled name or none for the costliest.
 
         ``sources`` says for each of its ``files`` which one that is here, and where the profiled lines with code stand
@@ -40,12 +44,13 @@ class MachineCodeCommands:
         about = await self._jobs.target(uri, mangled)
         key = (about.report.path, about.report.stamp, about.kernel.mangled)
         if key not in self._made:
-            self._made[key] = json.loads(await self._printed(about, "--format", "json"))
+            self._made[key] = await self._printed(about, "--format", "json")
         self._made.move_to_end(key)
         while len(self._made) > KEPT:
             self._made.popitem(last=False)
-        made = self._made[key]
-        return {**made, "sources": self._sources(about, made)}
+        head, _, rows = self._made[key].rstrip().removesuffix("}").partition(ROWS)
+        sources = self._sources(about, json.loads(head + "}"))
+        return Encoded(f'{head}{ROWS}{rows},"sources":{json.dumps(sources)}}}')
 
     async def open(self, arguments: list[Any]) -> str:
         """Show the listing as a document: a file's URI, a mangled name or none, a line (from 1) or none for all."""
@@ -73,21 +78,17 @@ class MachineCodeCommands:
             raise JobError(f"the machine code cannot be shown: {why}", where=about.report.path)
         return done.output.decode("utf-8", "replace")
 
-    def _sources(self, about: Target, made: dict[str, Any]) -> list[dict[str, Any]]:
+    def _sources(self, about: Target, head: dict[str, Any]) -> list[dict[str, Any]]:
         snapshot = self._session.snapshot
         here = {each.file: each.path for each in about.report.loaded.matches}
         opened = {document.path: uri for uri, document in snapshot.documents.items()}
-        used: dict[int, set[int]] = {}
-        for row in made["rows"]:
-            for file, line in row["places"]:
-                used.setdefault(file, set()).add(line)
         sources: list[dict[str, Any]] = []
-        for number, file in enumerate(made["files"]):
+        for file, used in zip(head["files"], head["lines"], strict=True):
             path = here.get(file)
             uri = None if path is None else opened.get(path) or uri_of(path)
             view = None if uri is None else snapshot.views.get(uri)
             lines = None
             if view is not None and view.index.report is about.report:
-                lines = [[line, view.anchors.today(line)] for line in sorted(used.get(number, ()))]
+                lines = [[line, view.anchors.today(line)] for line in used]
             sources.append({"uri": uri, "lines": lines})
         return sources
