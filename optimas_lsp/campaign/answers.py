@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 
+from optimas_lsp.campaign.ending import UNANSWERED, WITHOUT_OUTCOME
 from optimas_lsp.campaign.outcomes import ENDED, WRONG, clusters, ends, grouped, model_of
-from optimas_lsp.campaign.row import GATES, UNANSWERED, Row
+from optimas_lsp.campaign.row import GATES, Row
 from optimas_lsp.campaign.statistics import mean, percentile, share
 from optimas_lsp.campaign.table import Chart, Column, Table, Value
 
@@ -35,7 +36,8 @@ def correctness(rows: Sequence[Row]) -> Table:
         Column("wrong offered", "count"),
     )
     body: list[tuple[Value, ...]] = []
-    for name, group in grouped(rows, model_of):
+    judged = [row for row in rows if row.ending != "program-failed"]
+    for name, group in grouped(judged, model_of):
         tries = Counter(each for row in group for each in row.tries.split())
         stages = Counter(each.partition(":")[0] for each in tries.elements())
         unanswered = sum(tries[f"propose:{kind}"] for kind in UNANSWERED)
@@ -51,7 +53,7 @@ def correctness(rows: Sequence[Row]) -> Table:
                 stages["propose"] - unanswered,
                 stages["guard"],
                 stages["compile"],
-                stages["not-proven"] + stages["stands"],
+                stages["not-proven"] + stages["stands"] + stages["program"],
                 run,
                 wrong,
                 tries["prove:time"],
@@ -65,6 +67,7 @@ def correctness(rows: Sequence[Row]) -> Table:
         )
     notes = (
         "An experiment asks again after an answer that did not hold, so there are more answers than experiments.",
+        "Experiments whose program failed unchanged are left out: they say nothing of their answers.",
         "not answered: the model's service gave an error, a limit or nothing in time; the experiment counts as failed.",
         "refused: by a guardrail. wrong: did not build, run or compute bit for bit the same in the proof.",
         "only compared: right and timed in a short proof, another was better. offered: experiments that ended proven.",
@@ -78,6 +81,8 @@ def failures(rows: Sequence[Row]) -> Table:
     ends: Counter[str] = Counter()
     stops = ("propose", "guard", "compile", "prove")
     for row in rows:
+        if row.ending == "program-failed":
+            continue
         tries = [each for each in row.tries.split() if each.partition(":")[0] in stops]
         counts.update(tries)
         if row.ending in ENDED and tries:
@@ -90,8 +95,31 @@ def failures(rows: Sequence[Row]) -> Table:
     columns = (Column("stage"), Column("gate"), Column("answers", "count"), Column("ended with it", "count"))
     notes = (
         f"gates of the proof: {', '.join(GATES)}. ended with it: experiments whose last judged answer stopped there.",
+        "Failures of candidates only; experiments whose program failed unchanged are left out.",
     )
     return Table("failures", "Failures by gate", columns, body, notes, Chart(("stage", "gate"), "answers"))
+
+
+def programs(rows: Sequence[Row]) -> Table:
+    """Programs that failed without any change, and how; one line a program, device and reason."""
+    broken = [row for row in rows if row.ending == "program-failed"]
+    body: list[tuple[Value, ...]] = []
+    for _, group in grouped(broken, lambda row: f"{row.program}\0{row.device}\0{row.gate}\0{row.sentence}"):
+        one, ran = group[0], sum(row.total_s is not None for row in group)
+        body.append((one.program, one.device, one.gate, len(group), ran, one.sentence))
+    columns = (
+        Column("program"),
+        Column("device"),
+        Column("gate"),
+        Column("experiments", "count"),
+        Column("of which run", "count"),
+        Column("what failed"),
+    )
+    notes = (
+        "The program as it is, not a candidate. Once one experiment has found that out, the others are not run.",
+        "optimas campaign run --again program-failed tries them again; so does a change of the program.",
+    )
+    return Table("programs", "Programs that failed unchanged", columns, tuple(body), notes)
 
 
 EAR: tuple[tuple[str, Callable[[Row], float | None]], ...] = (
@@ -152,7 +180,7 @@ def overhead(rows: Sequence[Row]) -> Table:
         Column("share of all time", "percent"),
     )
     body: list[tuple[Value, ...]] = []
-    asked = [row for row in rows if row.ending not in {"no-evidence", "failed"}]
+    asked = [row for row in rows if row.ending not in WITHOUT_OUTCOME]
     for name, group in grouped(asked, model_of):
         whole = sum(row.total_s or 0.0 for row in group)
         for stage, of in STAGES:
@@ -171,7 +199,7 @@ def overhead(rows: Sequence[Row]) -> Table:
 def provenance(rows: Sequence[Row]) -> Table:
     """What the outcomes rest on: the GPUs, whether results were recorded and how, the versions of this tool."""
     counts = Counter(
-        (row.gpu or "none", *_recorded(row.recorded), row.optimas) for row in rows if row.ending != "no-evidence"
+        (row.gpu or "none", *_recorded(row.recorded), row.optimas) for row in rows if row.ending not in WITHOUT_OUTCOME
     )
     columns = (
         Column("GPU"),

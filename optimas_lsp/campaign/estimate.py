@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from optimas_lsp.campaign.ending import WITHOUT_OUTCOME
 from optimas_lsp.campaign.engine import workers_of
 from optimas_lsp.campaign.experiment import Experiment
 from optimas_lsp.campaign.plan import Plan
@@ -213,7 +214,7 @@ def _seconds(
     """Seconds of each experiment that is left: medians of finished ones like it, else of the assumption."""
     known: dict[tuple[str, ...], list[float]] = {}
     for row in done:
-        if row.get("total_s") is not None and row["ending"] not in {"failed", "no-evidence"}:
+        if row.get("total_s") is not None and row["ending"] not in WITHOUT_OUTCOME:
             for name in _alike(row):
                 known.setdefault(name, []).append(float(row["total_s"]))
     medians = {name: statistics.median(values) for name, values in known.items()}

@@ -56,11 +56,15 @@ class Axes:
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """An ordinary rewrite with its place in the matrix. ``lane`` is the backend whose limits it counts for."""
+    """An ordinary rewrite with its place in the matrix. ``lane`` is the backend whose limits it counts for.
+
+    ``unchanged`` is the digest of what the program without any change depends on, on its device (``unchanged_of``).
+    """
 
     key: str
     axes: Axes
     request: Request
+    unchanged: str = ""
 
     @property
     def lane(self) -> str:
@@ -76,19 +80,28 @@ def key_of(axes: Axes, content: str, settings: Settings, request: Request) -> st
     """
     plain = settings.model_dump(mode="json", exclude_defaults=True)
     rewrite = {name: value for name, value in plain.get("rewrite", {}).items() if name not in _UNESSENTIAL}
-    proof = {name: value for name, value in plain.get("prove", {}).items() if name not in _WHERE}
     what = {
         "schema": SCHEMA,
         "axes": axes.plain(),
         "content": content,
         "rewrite": rewrite,
-        "proof": proof,
+        "proof": _proof(plain),
         **{name: plain[name] for name in _ESSENTIAL if name in plain},
         "past": request.past,
         "build": request.build,
         "prove": request.prove,
     }
     return digest(what)
+
+
+def unchanged_of(content: str, device: str, settings: Settings) -> str:
+    """SHA-256 over what decides whether the program builds and runs without any change, on one device."""
+    proof = _proof(settings.model_dump(mode="json", exclude_defaults=True))
+    return digest({"content": content, "device": device, "proof": proof})
+
+
+def _proof(plain: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in plain.get("prove", {}).items() if name not in _WHERE}
 
 
 @functools.cache

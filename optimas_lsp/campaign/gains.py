@@ -32,6 +32,7 @@ def overview(rows: Sequence[Row]) -> Table:
         Column("device"),
         Column("experiments", "count"),
         Column("no evidence", "count"),
+        Column("program failed", "count"),
         Column("failed", "count"),
         Column("not proven", "count"),
         Column("timed elsewhere", "count"),
@@ -53,6 +54,7 @@ def overview(rows: Sequence[Row]) -> Table:
                 device,
                 len(group),
                 count["no-evidence"],
+                count["program-failed"],
                 count["failed"],
                 count["not-proven"],
                 sum(map(elsewhere, group)),
@@ -64,6 +66,7 @@ def overview(rows: Sequence[Row]) -> Table:
         )
     notes = (
         "known: the experiment answers whether its kernel got faster on its input; improved: proven right and faster.",
+        "program failed: the program itself, without any change, so that no candidate of it can be judged.",
         "not proven: a candidate stands that nobody ran. timed elsewhere: decided by the time of another input.",
         "low, high: 95 % interval (Wilson); it treats experiments as independent, which those on one kernel are not.",
     )
@@ -277,5 +280,5 @@ def generalisation(rows: Sequence[Row]) -> Table:
                 len(group) - sure,
             )
         )
-    notes = ("not known: not proven, timed on another input, without evidence, or failed.",)
+    notes = ("not known: not proven, timed on another input, without evidence, or failed (program or experiment).",)
     return Table("inputs", "Generalisation over inputs", columns, tuple(body), notes)

@@ -2,8 +2,8 @@
 
 An outcome is *known* when the experiment answers whether it made its kernel faster on its input: it was proven and
 timed there, or it ended before (refuted, not built, refused, unusable, nothing to change). *Not proven*, decided by the
-time of another input, failed, and without evidence are not known and never counted as one or the other. A *gain* is the
-old kernel time over the new, minus one; where nothing was offered it is 0.
+time of another input, failed (the experiment, or the program unchanged), and without evidence are not known and never
+counted as one or the other. A *gain* is the old kernel time over the new, minus one; where nothing was offered it is 0.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from itertools import groupby
 
-from optimas_lsp.campaign.row import Ending, Row
+from optimas_lsp.campaign.ending import Ending
+from optimas_lsp.campaign.row import Row
 from optimas_lsp.campaign.statistics import Interval
 from optimas_lsp.campaign.table import Value
 

@@ -70,6 +70,14 @@ class Pace:
                 return lane.start(now)
         return None
 
+    def take(self, chosen: Callable[[Experiment], bool]) -> list[Experiment]:
+        """Take those out that wait and are chosen; they are not started."""
+        taken: list[Experiment] = []
+        for lane in self._turn:
+            taken += filter(chosen, lane.waiting)
+            lane.waiting = deque(each for each in lane.waiting if not chosen(each))
+        return taken
+
     def wait_s(self) -> float | None:
         """Seconds until one may start; None when a finished experiment has to make room first."""
         now = self._clock()

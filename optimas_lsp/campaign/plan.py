@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from optimas_lsp.campaign.design import BackendEntry, DeviceEntry, Loaded, Program
-from optimas_lsp.campaign.experiment import Axes, Experiment, content_of, key_of
+from optimas_lsp.campaign.experiment import Axes, Experiment, content_of, key_of, unchanged_of
 from optimas_lsp.course.request import Request
 
 
@@ -44,7 +44,7 @@ def _of_program(
 ) -> list[Experiment]:
     design = loaded.campaign.design
     settings = loaded.settings(program, backend, device)
-    plain = settings.model_dump(mode="json")
+    plain, unchanged = settings.model_dump(mode="json"), unchanged_of(content, device.name, settings)
     found: list[Experiment] = []
     for input_, kernel, evidence in itertools.product(
         program.inputs(design.inputs), program.entry.kernels, design.evidence
@@ -72,5 +72,5 @@ def _of_program(
             input=input_,
         )
         key = key_of(axes, content, settings, request)
-        found.append(Experiment(key, axes, request))
+        found.append(Experiment(key, axes, request, unchanged))
     return found

@@ -13,49 +13,23 @@ from typing import Any, Literal, cast
 from pydantic import Field
 
 from optimas_lsp import __version__
+from optimas_lsp.campaign.ending import Ending, Fault, ending_of, fault_of, gate_of, gates_in, label_of
 from optimas_lsp.campaign.experiment import SCHEMA, Axes
 from optimas_lsp.profile.model import Frozen
-from optimas_lsp.rewrite.compile import CANNOT_BUILD
-from optimas_lsp.rewrite.outcome import Attempt, Rewriting
+from optimas_lsp.rewrite.outcome import Rewriting
 from optimas_lsp.rewrite.parse import NoProposal
-
-Ending = Literal[
-    "proven",
-    "refuted",
-    "not-proven",
-    "not-built",
-    "refused",
-    "unusable",
-    "nothing",
-    "no-evidence",
-    "failed",
-]
-"""``proven``: right and faster. ``refuted``: wrong or not faster. ``not-proven``: it stands, but nobody ran it.
-``not-built``, ``refused`` (by a guardrail), ``unusable`` (no proposal): how the last try ended. ``nothing``: no change
-was proposed. ``no-evidence``: the report has none of the kind. ``failed``: the experiment itself broke, its model's
-service gave no answer, or nothing could be built where it ran."""
-
-OPEN: tuple[Ending, ...] = ("not-proven", "failed")
-"""Endings that another machine or day may change; ``optimas campaign run --again`` takes their names."""
 
 GATES = ("static", "build", "determinism", "run", "compare", "sanitize", "time", "plausible")
 """The gates of a proof that a row has a column for."""
-
-ENDED_BEFORE: dict[str | None, Ending] = {
-    "propose": "unusable",
-    "guard": "refused",
-    "compile": "not-built",
-    "prove": "refuted",
-}
-
-UNANSWERED = ("api-error", "rate-limit", "time-out", "cancelled")
-"""Kinds of no proposal that are the service's and say nothing about the model: asked again, it may answer."""
 
 NOT_APPLICABLE = frozenset({"EvidenceMissingError"})
 
 
 class Row(Frozen):
-    """A row. Seconds are of the wall; ``tries`` says how each answer ended, with spaces between."""
+    """A row. Seconds are of the wall; ``tries`` says how each answer ended, with spaces between.
+
+    An experiment that was not run because its program had failed in another one before has no seconds and no tries.
+    """
 
     schema_: Literal["optimas.experiment/1"] = Field(default=SCHEMA, alias="schema")
     key: str
@@ -118,25 +92,33 @@ def row_of_error(key: str, axes: Axes, kind: str, sentence: str, seconds: Mappin
     )
 
 
+def row_of_fault(key: str, axes: Axes, fault: Fault) -> Row:
+    """An experiment that was not run, because its program is known to fail unchanged."""
+    return Row.model_validate(
+        {"key": key, **axes.plain(), "ending": "program-failed", "gate": fault.gate, "sentence": fault.sentence}
+    )
+
+
 def row_of(key: str, axes: Axes, rewriting: Rewriting, seconds: Mapping[str, float]) -> Row:
     """The row of an outcome; ``seconds`` are wall times by stage, and ``start`` and ``total``."""
     proofs = (each.proof for each in reversed(rewriting.attempts) if each.proof is not None)
     proof = rewriting.proof or next(proofs, None)
     details: dict[str, Any] = {} if proof is None else proof.details
-    gates = {str(each["name"]): str(each["status"]) for each in _gates(details)}
+    gates = {str(each["name"]): str(each["status"]) for each in gates_in(details)}
     recorded = str(details.get("recorded") or "")
     machine = cast("dict[str, dict[str, Any] | None]", details.get("machine") or {})
     roofline = None if rewriting.analysis is None else rewriting.analysis.roofline
     ceiling = None if roofline is None else roofline.ceiling
-    ending = _ending(rewriting)
+    fault = fault_of(rewriting)
+    ending = ending_of(rewriting)
     plain: dict[str, Any] = {
         "key": key,
         **axes.plain(),
         "ending": ending,
-        "gate": _gate(rewriting, ending),
-        "sentence": without_folders(rewriting.sentence),
+        "gate": gate_of(rewriting, ending),
+        "sentence": without_folders(rewriting.sentence if fault is None else fault.sentence),
         "kernel_name": rewriting.kernel,
-        "tries": " ".join(map(_try, rewriting.attempts)),
+        "tries": " ".join(map(label_of, rewriting.attempts)),
         "transformation": _transformation(rewriting),
         **_timing(details, axes.input, ending),
         "ceiling": None if ceiling is None else ceiling.work_speedup,
@@ -150,7 +132,7 @@ def row_of(key: str, axes: Axes, rewriting: Rewriting, seconds: Mapping[str, flo
         "cost_usd": rewriting.usage.cost_usd,
         **_ear(rewriting.scores),
         **_times(seconds),
-        "proof_recorded_s": sum(float(each.get("seconds") or 0) for each in _gates(details)) if recorded else None,
+        "proof_recorded_s": sum(float(each.get("seconds") or 0) for each in gates_in(details)) if recorded else None,
         "started": rewriting.started,
     }
     return Row.model_validate(plain)
@@ -163,73 +145,6 @@ _ABSOLUTE = re.compile(r"(?<![\w/])/(?:[^\s/:;,'\"()]+/)+")
 def without_folders(text: str) -> str:
     """Text without the places where things happened to lie; they mean nothing elsewhere."""
     return _ABSOLUTE.sub("", text)
-
-
-def _gates(details: Mapping[str, Any]) -> list[dict[str, Any]]:
-    return cast("list[dict[str, Any]]", details.get("gates") or [])
-
-
-def _ending(rewriting: Rewriting) -> Ending:
-    if rewriting.status == "candidate":
-        return "proven" if rewriting.proof is not None and rewriting.proof.state == "proven" else "not-proven"
-    last = rewriting.last
-    if last is not None and _broke(last):
-        return "failed"
-    empty = rewriting.no_proposal is not None and rewriting.no_proposal.kind == "empty"
-    if rewriting.status == "nothing" or empty:
-        tried = [each for each in rewriting.attempts if each.stopped_at not in {None, "propose"}]
-        ending = ENDED_BEFORE[_stage(tried[-1])] if tried else "nothing"
-    else:
-        before = ENDED_BEFORE.get(None if last is None else _stage(last), "unusable")
-        ending = "refuted" if rewriting.status == "refuted" else before
-    states = {each.proof.state for each in rewriting.attempts if each.proof is not None}
-    return "not-proven" if ending == "refuted" and states == {"not-proven"} else ending
-
-
-def _broke(attempt: Attempt) -> bool:
-    """Whether it ended by what the answer is not to blame for: the service, or a machine without a compiler."""
-    outcome, built = attempt.reply.outcome, attempt.compiled
-    unanswered = isinstance(outcome, NoProposal) and outcome.kind in UNANSWERED
-    return unanswered or (attempt.stopped_at == "compile" and built is not None and built.status in CANNOT_BUILD)
-
-
-def _gate(rewriting: Rewriting, ending: Ending) -> str:
-    """What ended it: the gate of the proof, the guardrail, the kind of no answer."""
-    tried = [each for each in rewriting.attempts if each.stopped_at is not None and ":" in _try(each)]
-    if ending in {"proven", "not-proven", "nothing"} or not tried:
-        return ""
-    judged = tried if ending in {"unusable", "failed"} else [each for each in tried if each.stopped_at != "propose"]
-    return _stop(judged[-1] if judged else tried[-1]).partition(":")[2]
-
-
-def _stage(attempt: Attempt) -> str | None:
-    """Where it stopped; a guardrail that reads the machine code of what was built is a guardrail."""
-    if attempt.stopped_at == "compile" and attempt.compiled is not None and attempt.compiled.good:
-        return "guard"
-    return attempt.stopped_at
-
-
-def _stop(attempt: Attempt) -> str:
-    """Stage and check, such as ``guard:scope`` or ``prove:time``."""
-    if attempt.stopped_at == "prove" and attempt.proof is not None:
-        failed = [str(each["name"]) for each in _gates(attempt.proof.details) if each["status"] == "fail"]
-        return f"prove:{failed[0] if failed else 'unknown'}"
-    if attempt.verdict is not None and not attempt.verdict.accepted:
-        return f"{_stage(attempt)}:{attempt.verdict.failures()[0].id}"
-    if isinstance(attempt.reply.outcome, NoProposal):
-        return f"propose:{attempt.reply.outcome.kind}"
-    if attempt.stopped_at == "compile" and attempt.compiled is not None:
-        return f"compile:{attempt.compiled.status}"
-    return f"{attempt.stopped_at}:{'nothing' if attempt.stopped_at == 'propose' else 'unknown'}"
-
-
-def _try(attempt: Attempt) -> str:
-    proof = attempt.proof
-    if proof is not None and proof.state == "not-proven" and (attempt.screened is not None or attempt.stopped_at):
-        return "compared" if proof.details.get("timing") else "not-proven"
-    if attempt.stopped_at is not None:
-        return _stop(attempt)
-    return "stands" if attempt.proof is None else attempt.proof.state
 
 
 def _transformation(rewriting: Rewriting) -> str:

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
+import functools
 import queue
 import time
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from optimas_lsp.campaign.design import EngineEntry
 from optimas_lsp.campaign.engine import HOPELESS, Engine, EngineError, Perform
 from optimas_lsp.campaign.experiment import Experiment
+from optimas_lsp.campaign.faults import Faults
 from optimas_lsp.campaign.pace import Lane, Pace, questions
 from optimas_lsp.campaign.plan import Plan
 from optimas_lsp.campaign.progress import Progress
 from optimas_lsp.campaign.results import Results
 from optimas_lsp.campaign.row import row_of_error
 from optimas_lsp.campaign.worker import perform as rewrite
-from optimas_lsp.campaign.worker import summary_of, task_of
+from optimas_lsp.campaign.worker import skipped, summary_of, task_of
 from optimas_lsp.errors import OptimasError
 
 Tell = Callable[[Progress, Experiment], None]
@@ -54,6 +55,8 @@ class Run:
         with self.results.alone():
             waiting = self.left(again)
             progress = Progress(total=len(self.experiments), before=len(self.experiments) - len(waiting))
+            if "program-failed" in again:
+                self.faults.forget((each.unchanged, each.axes) for each in waiting)
             if waiting:
                 engine = Engine.start(self.engine, self.results.folder, where=self.where)
                 try:
@@ -61,6 +64,11 @@ class Run:
                 finally:
                     engine.close()
             return progress
+
+    @property
+    def faults(self) -> Faults:
+        """Which programs are known to fail unchanged."""
+        return Faults(self.results)
 
     def left(self, again: Collection[str] = ()) -> tuple[Experiment, ...]:
         """What is not finished or cannot be read, and what ended as ``again`` says: a result stays until the next takes
@@ -72,11 +80,12 @@ class Run:
 
     def _loop(self, engine: Engine, pace: Pace, progress: Progress) -> None:
         ends: queue.SimpleQueue[Ended] = queue.SimpleQueue()
+        self._skip(pace, progress)
         while pace.waiting or progress.under_way:
             while progress.under_way < engine.outstanding and (experiment := pace.next()) is not None:
                 future = engine.submit(self.perform, task_of(experiment, self.results, self.engine.time_limit_s))
                 progress.under_way += 1
-                future.add_done_callback(partial(_ended, ends, experiment))
+                future.add_done_callback(functools.partial(_ended, ends, experiment))
             try:
                 experiment, future = ends.get(timeout=min(LONGEST_WAIT_S, pace.wait_s() or LONGEST_WAIT_S))
             except queue.Empty:
@@ -87,6 +96,18 @@ class Run:
             summary = self._result(engine, experiment, future)
             progress.finished(str(summary["ending"]), summary["cost_usd"])
             self.tell(progress, experiment)
+            if summary["ending"] == "program-failed":
+                self._skip(pace, progress)
+
+    def _skip(self, pace: Pace, progress: Progress) -> None:
+        """End what waits and need not be run, whatever its backend's limits: its program is known to fail unchanged."""
+        known = functools.cache(self.faults.of)
+        for each in pace.take(lambda waiting: known(waiting.unchanged, waiting.axes) is not None):
+            fault = known(each.unchanged, each.axes)
+            if fault is not None:
+                skipped(each.key, each.axes, fault, self.results)
+                progress.finished("program-failed", None)
+                self.tell(progress, each)
 
     def _result(self, engine: Engine, experiment: Experiment, future: Future[dict[str, Any]]) -> dict[str, Any]:
         """How the experiment ended; one that was lost on every try is a failure that is kept, too."""

@@ -12,6 +12,7 @@ from optimas_lsp.campaign.table import Table
 
 MAKERS: tuple[Callable[[Sequence[Row]], Table], ...] = (
     gains.overview,
+    answers.programs,
     gains.amounts,
     gains.by_kernel,
     answers.correctness,
@@ -28,11 +29,15 @@ MAKERS: tuple[Callable[[Sequence[Row]], Table], ...] = (
 PROOFS = ("overview", "gains", "kernels", "correctness", "evidence", "evidence-tests", "inputs")
 """Tables whose figures come from proofs."""
 
+WHERE_ANY = ("programs",)
+"""Tables that are only there when something is in them."""
+
 
 def tables(rows: Sequence[Row]) -> tuple[Table, ...]:
     """All tables, in the order of a report; raises MissingPackageError without scipy."""
     note = _recorded(rows)
-    made = (make(rows) for make in MAKERS)
+    every = (make(rows) for make in MAKERS)
+    made = (each for each in every if each.rows or each.name not in WHERE_ANY)
     return tuple(replace(each, notes=(*each.notes, note)) if note and each.name in PROOFS else each for each in made)
 
 

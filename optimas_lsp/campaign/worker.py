@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from optimas_lsp.campaign import process
+from optimas_lsp.campaign.ending import Fault
 from optimas_lsp.campaign.experiment import Axes, Experiment
+from optimas_lsp.campaign.faults import Faults
 from optimas_lsp.campaign.results import Results
-from optimas_lsp.campaign.row import Row, row_of, row_of_error
+from optimas_lsp.campaign.row import Row, row_of, row_of_error, row_of_fault
 from optimas_lsp.course.request import Request
 from optimas_lsp.errors import OptimasError
 from optimas_lsp.rewrite.outcome import Rewriting
@@ -18,6 +20,7 @@ def task_of(experiment: Experiment, results: Results, limit_s: float) -> dict[st
     """An experiment as data that crosses to another machine."""
     return {
         "key": experiment.key,
+        "unchanged": experiment.unchanged,
         "axes": experiment.axes.plain(),
         "request": experiment.request.model_dump(mode="json"),
         "results": str(results.folder.absolute()),
@@ -26,20 +29,33 @@ def task_of(experiment: Experiment, results: Results, limit_s: float) -> dict[st
 
 
 def perform(task: dict[str, Any]) -> dict[str, Any]:
-    """Run the experiment and keep its result; returns key, ending, seconds and whether it improved.
+    """Run the experiment and keep its result; returns key, ending, seconds and cost.
 
-    Raises LostError when its process died, NotAcceptedError, and ResultsError when the result cannot be kept here.
+    One whose program is known to fail unchanged is not run: it ends with what was found. Raises LostError when its
+    process died, NotAcceptedError, and ResultsError when the result cannot be kept here.
     """
     results = Results(Path(task["results"]))
-    axes = Axes(**task["axes"])
+    axes, faults = Axes(**task["axes"]), Faults(results)
+    known = faults.of(task["unchanged"], axes)
+    if known is not None:
+        return skipped(task["key"], axes, known, results)
     answer = process.run(Request.model_validate(task["request"]), float(task["limit_s"]))
     if answer.message["kind"] == "outcome":
         outcome: dict[str, Any] = answer.message["outcome"]
         row = row_of(task["key"], axes, Rewriting.model_validate(outcome), answer.seconds)
         results.keep(row.key, row.model_dump(mode="json", by_alias=True), outcome)
+        if row.ending == "program-failed":
+            faults.keep(task["unchanged"], axes, Fault(row.gate, row.sentence))
     else:
         row = row_of_error(task["key"], axes, str(answer.message["type"]), _sentence(answer.message), answer.seconds)
         results.keep(row.key, row.model_dump(mode="json", by_alias=True), None)
+    return summary_of(row)
+
+
+def skipped(key: str, axes: Axes, fault: Fault, results: Results) -> dict[str, Any]:
+    """Keep the result of an experiment that need not be run; returns as ``perform`` does."""
+    row = row_of_fault(key, axes, fault)
+    results.keep(row.key, row.model_dump(mode="json", by_alias=True), None)
     return summary_of(row)
 
 

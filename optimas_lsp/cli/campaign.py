@@ -44,6 +44,7 @@ class Again(Enum):
     """Endings that another machine or day may change."""
 
     not_proven = "not-proven"
+    program_failed = "program-failed"
     failed = "failed"
 
 

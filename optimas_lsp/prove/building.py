@@ -41,6 +41,7 @@ class ScratchBuilder:
     _cancelled: bool = False
     _cubin: bytes | None = None
     _original: bytes | None = None
+    _unchanged: Compiled | None = None
 
     @classmethod
     def of(cls, folder: Path, source: Path, profile: Profile, allow: tuple[Allowance, ...] = ()) -> ScratchBuilder:
@@ -80,8 +81,13 @@ class ScratchBuilder:
         return self.planned[0].source if self.planned else ""
 
     def build(self, files: Mapping[str, bytes]) -> Compiled:
-        """Build with ``files`` in their places."""
-        return self._compiled(files, self.planned)
+        """Build with ``files`` in their places; where that fails, see once whether the unchanged program builds."""
+        built = self._compiled(files, self.planned)
+        if built.status not in {"failed", "time-out"} or self._cancelled:
+            return built
+        if self._unchanged is None:
+            self._unchanged = self._compiled({}, self.planned)
+        return built if self._unchanged.good or self._cancelled else _to_blame(self._unchanged)
 
     def compare(self, files: Mapping[str, bytes]) -> tuple[RuleVerdict, ...]:
         """The rules for after compiling; skipped, with the reason, where there is no machine code to look at."""
@@ -126,6 +132,13 @@ class ScratchBuilder:
         if "-cubin" in command and made.is_file():
             self._cubin = made.read_bytes()
         return finished
+
+
+def _to_blame(unchanged: Compiled) -> Compiled:
+    """The failed build of the unchanged program, said as such."""
+    words = unchanged.sentence.replace("the candidate does", "the unchanged program does", 1)
+    who = "" if words.startswith("the unchanged program") else "the unchanged program does not build: "
+    return unchanged.model_copy(update={"status": "program-fails", "sentence": who + words})
 
 
 def _inferred(folder: Path, source: Path, profile: Profile) -> Inferred | None:

@@ -81,6 +81,8 @@ def conclusion(outcome: Outcome) -> str:
 def _concluded(outcome: Outcome) -> str:
     if outcome.verdict is None:
         return "cancelled"
+    if outcome.fault is not None:
+        return f"not proven: the unchanged program failed {outcome.fault.name}: {outcome.fault.sentence}"
     failed = next((gate for gate in outcome.gates if gate.status == "fail"), None)
     if failed is not None:
         return f"rejected by {failed.name}: {failed.sentence}"

@@ -7,10 +7,11 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+from optimas_lsp.campaign.ending import OPEN
 from optimas_lsp.campaign.estimate import Estimate
 from optimas_lsp.campaign.plan import Plan
 from optimas_lsp.campaign.progress import span
-from optimas_lsp.campaign.row import OPEN, Row
+from optimas_lsp.campaign.row import Row
 from optimas_lsp.report.rows import plain
 
 AXES = (
@@ -22,6 +23,9 @@ AXES = (
     ("repetition", "repetitions"),
     ("device", "devices"),
 )
+
+BROKEN = {"program-failed": "programs that failed unchanged", "failed": "failures"}
+"""Endings whose reasons are listed, under these headings."""
 
 
 def as_text(plan: Plan, found: Estimate) -> str:
@@ -104,9 +108,10 @@ def status_text(total: int, rows: Sequence[Row]) -> str:
     for ending, count in Counter(row.ending for row in rows).most_common():
         open_ = f"   (optimas campaign run --again {ending} tries them again)" if ending in OPEN else ""
         lines.append(f"{ending:12} {count:>6,}{open_}")
-    reasons = Counter(f"{plain(row.program)}: {plain(row.sentence)}" for row in rows if row.ending == "failed")
-    lines += ["", "failures"] if reasons else []
-    lines += [f"{count:>6,}  {reason}" for reason, count in reasons.most_common(20)]
+    for ending, heading in BROKEN.items():
+        reasons = Counter(f"{plain(row.program)}: {plain(row.sentence)}" for row in rows if row.ending == ending)
+        lines += ["", heading] if reasons else []
+        lines += [f"{count:>6,}  {reason}" for reason, count in reasons.most_common(20)]
     return "\n".join(lines) + "\n"
 
 
@@ -114,6 +119,8 @@ def status_json(total: int, rows: Sequence[Row]) -> str:
     """The same as data."""
     endings = dict(Counter(row.ending for row in rows).most_common())
     failed = [
-        {"key": row.key, "program": row.program, "sentence": row.sentence} for row in rows if row.ending == "failed"
+        {"key": row.key, "program": row.program, "ending": row.ending, "sentence": row.sentence}
+        for row in rows
+        if row.ending in BROKEN
     ]
     return json.dumps({"total": total, "finished": len(rows), "endings": endings, "failures": failed}, indent=1) + "\n"

@@ -11,7 +11,7 @@ from optimas_lsp.campaign.table import Kind, Table, Value, shown
 from optimas_lsp.report.rows import plain
 
 WIDEST = 44
-"""Characters of a text cell on a terminal; longer ones are cut."""
+"""Characters of a text cell on a terminal; longer ones are cut, but for the last of a line."""
 
 
 def as_text(tables: Sequence[Table]) -> str:
@@ -20,10 +20,11 @@ def as_text(tables: Sequence[Table]) -> str:
 
 
 def _text(table: Table) -> str:
-    cells = [[_cut(_line(value, column.kind)) for value, column in zip(row, table.columns, strict=True)]
+    cells = [[_line(value, column.kind) for value, column in zip(row, table.columns, strict=True)]
              for row in table.rows]  # fmt: skip
+    cells = [[*map(_cut, row[:-1]), row[-1]] for row in cells]
     heads = [column.name for column in table.columns]
-    widths = [max(len(row[at]) for row in [heads, *cells]) for at in range(len(heads))]
+    widths = [min(WIDEST, max(len(row[at]) for row in [heads, *cells])) for at in range(len(heads))]
     left = [column.kind == "text" for column in table.columns]
 
     def line(row: Sequence[str]) -> str:

@@ -22,9 +22,10 @@ from typing import Any, Literal, Protocol, cast
 
 from optimas_lsp.profile.model import Frozen
 
-Status = Literal["compiled", "failed", "time-out", "no-compiler", "no-command"]
+Status = Literal["compiled", "failed", "time-out", "no-compiler", "no-command", "program-fails"]
+"""``program-fails``: the unchanged program does not build either, so that nothing is known of the candidate."""
 
-CANNOT_BUILD: frozenset[Status] = frozenset({"no-compiler", "no-command"})
+CANNOT_BUILD: frozenset[Status] = frozenset({"no-compiler", "no-command", "program-fails"})
 """Ends of a build that no other answer would change: they say nothing about a candidate."""
 
 LONGEST_LOG = 200_000

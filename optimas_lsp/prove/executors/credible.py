@@ -69,7 +69,7 @@ def held(outcome: Outcome, specification: Mapping[str, Any], recorded: Mapping[s
     if outcome.timing is not None:
         _agrees(outcome.timing, recorded, where)
     if any(gate.status == "fail" for gate in outcome.gates):
-        return outcome.model_copy(update={"verdict": "rejected"})
+        return outcome.model_copy(update={"verdict": "rejected" if outcome.fault is None else "not proven"})
     if outcome.verdict != "proven":
         return outcome
     wrong = _wrong(outcome, specification, recorded, where)

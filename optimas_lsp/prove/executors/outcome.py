@@ -12,6 +12,7 @@ from pydantic import Field, ValidationError
 
 from optimas_lsp.errors import OptimasError
 from optimas_lsp.profile.model import Frozen
+from optimas_lsp.prove.runner.gates import BASELINE
 from optimas_lsp.prove.runner.record import seal
 
 CANCELLED = 130
@@ -36,6 +37,8 @@ class GateOutcome(Frozen):
 class Outcome(Frozen):
     """The end of a proof. ``verdict`` is None when it was cancelled; ``recorded`` says where and when, if it was.
 
+    Where the unchanged program failed (``fault``), nothing was shown of the candidate, and the verdict is "not proven".
+
     ``cost`` has each stage's seconds of wall time, and those of it that others took: builds, runs, tools, waiting.
     ``pending`` names the gates that stay open until the new profiles are read; everything else that is required passed.
     """
@@ -53,6 +56,12 @@ class Outcome(Frozen):
     def gate(self, name: str) -> GateOutcome | None:
         """The gate of this name, if it was reached."""
         return next((gate for gate in self.gates if gate.name == name), None)
+
+    @property
+    def fault(self) -> GateOutcome | None:
+        """The gate that the unchanged program failed; None: none, so that what failed is the candidate's."""
+        failed = (gate for gate in self.gates if gate.status == "fail")
+        return next((gate for gate in failed if gate.facts.get("side") == BASELINE), None)
 
 
 class Event(Frozen):

@@ -160,7 +160,7 @@ def _outcome(found: Record, specification: dict[str, Any], other: tuple[str, ...
     required = set(specification.get("required") or REQUIRED)
     gates = (static, *outcome.gates)
     open_ = required - {gate.name for gate in gates if gate.status == "pass"}
-    if outcome.verdict != "rejected":  # where one failed, the later ones were not climbed
+    if not any(gate.status == "fail" for gate in gates):  # where one failed, the later ones were not climbed
         absent = open_ - {gate.name for gate in gates}
         gates += tuple(GateOutcome(name=name, status="skipped", sentence=ABSENT) for name in ORDER if name in absent)
     verdict = "not proven" if outcome.verdict == "proven" and open_ else outcome.verdict

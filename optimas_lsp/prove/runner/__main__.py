@@ -42,7 +42,7 @@ def _stop(_signal: int, _frame: object) -> None:
 
 
 def climb(job: Job, record: Record) -> str:
-    """Every gate in order; returns the verdict: proven, rejected or not proven."""
+    """Every gate in order; returns the verdict: proven, rejected or not proven, also where the original failed."""
     wanted = job.data.get("gates") or ORDER
     required = set(job.data.get("required") or REQUIRED)
     ran = False
@@ -64,7 +64,7 @@ def climb(job: Job, record: Record) -> str:
                 except TreeChangedError as error:
                     done = record.finish(name, "fail", str(error))
         if done["status"] == "fail":
-            return "rejected"
+            return "not proven" if done["facts"].get("side") == gates.BASELINE else "rejected"
     missing = [name for name in ORDER if name in required and (record.gate(name) or {}).get("status") != "pass"]
     if job.gpu and not job.witness_library:
         record.unchecked("memory and kernel times: " + job.witness_missing)

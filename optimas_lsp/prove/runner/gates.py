@@ -13,6 +13,8 @@ from .record import Record
 from .witness import Testimony
 
 PASS, FAIL, SKIPPED = "pass", "fail", "skipped"
+BASELINE = "baseline"
+"""The ``side`` among the facts of a gate that the unchanged program failed: that says nothing about the candidate."""
 Gate = Dict[str, Any]
 _NO_DATA = (
     "; it runs in a copy without what version control ignores: data that it reads must be tracked, "
@@ -35,23 +37,15 @@ def build(job: Job, record: Record) -> Gate:
     """Both sides with the user's own commands; entry points and parameter layout must be the same."""
     began = time.monotonic()
     logs: list[Path] = []
-    for side in ("candidate", "baseline"):
-        _make_output_folders(job.tree(side), job.data["target"]["build"])
-        for number, command in enumerate(job.data["target"]["build"]):
-            record.event("build", "{}: {}".format(side, " ".join(command)))
-            done = process.run(
-                command,
-                job.tree(side),
-                job.environment(job.work),
-                job.build_limits,
-                job.logs / "build",
-                f"{side}-{number}",
-                "build",
-            )
-            logs += [done.stdout, done.stderr]
-            if not done.good:
-                seconds = time.monotonic() - began
-                return record.finish("build", FAIL, done.sentence("building the " + side), seconds, logs, side=side)
+    failed: Dict[str, process.Finished] = {}
+    for side in ("candidate", "baseline"):  # the original also where the candidate fails: it may be no better
+        done = _built(job, record, side, logs)
+        if not done.good:
+            failed[side] = done
+    if failed:
+        side, who = (BASELINE, "original") if BASELINE in failed else ("candidate", "candidate")
+        seconds = time.monotonic() - began
+        return record.finish("build", FAIL, failed[side].sentence("building the " + who), seconds, logs, side=side)
     trees = job.seal_trees()
     a, b = _entry_points(job, "baseline"), _entry_points(job, "candidate")
     record.data["resources"] = {"baseline": a, "candidate": b}
@@ -73,6 +67,28 @@ def build(job: Job, record: Record) -> Gate:
     return record.finish("build", PASS, sentence, seconds, logs, spills=spilled, trees=trees)
 
 
+def _built(job: Job, record: Record, side: str, logs: list[Path]) -> process.Finished:
+    """The last command of one side's build that was run; its logs are added to ``logs``."""
+    commands = job.data["target"]["build"]
+    _make_output_folders(job.tree(side), commands)
+    done = process.Finished(0, 0.0, "", job.logs, job.logs)
+    for number, command in enumerate(commands):
+        record.event("build", "{}: {}".format(side, " ".join(command)))
+        done = process.run(
+            command,
+            job.tree(side),
+            job.environment(job.work),
+            job.build_limits,
+            job.logs / "build",
+            f"{side}-{number}",
+            "build",
+        )
+        logs += [done.stdout, done.stderr]
+        if not done.good:
+            break
+    return done
+
+
 def _make_output_folders(tree: Path, commands: list[list[str]]) -> None:
     """Make the folders that ``-o`` writes into: a snapshot has no build folder, and compilers make none."""
     for command in commands:
@@ -87,16 +103,20 @@ def _entry_points(job: Job, side: str) -> dict[str, Gate] | None:
 
 
 def runs(job: Job, record: Record) -> None:
-    """Make every run that gates 2 to 4 look at: per input the candidate first, then the original twice, then again."""
+    """Make every run that gates 2 to 4 look at: per input the candidate first, then the original twice, then again.
+
+    A candidate that failed is not run again; the original is, on every input, while this turn on the GPU is held.
+    """
     order = (("candidate", "1", POISONS[0]), ("baseline", "1", POISONS[0]), ("baseline", "2", POISONS[0]))
     order += (("candidate", "2", POISONS[1]),)
-    total = len(order) * len(job.inputs)
+    total, failed = len(order) * len(job.inputs), False
     with tools.gpu_turn(False, job.gpu_uuid):
         for count, (name, (side, label, poison)) in enumerate((n, o) for n in job.inputs for o in order):
             record.event("run", f"{side} on {name} ({label})", count, total)
+            if side == "candidate" and failed:
+                continue
             finished, _testimony, _folder = job.run(side, name, label, modes=_modes(side, label), poison=poison)
-            if side == "candidate" and not finished.good:
-                break
+            failed = failed or (side == "candidate" and not finished.good)
 
 
 def _modes(side: str, label: str) -> tuple[str, ...]:
@@ -113,19 +133,20 @@ def determinism(job: Job, record: Record) -> Gate:
         for finished in (first, second):
             if not finished.good:
                 sentence = "the original fails on input {}: {}{}".format(name, finished.sentence("the run"), _NO_DATA)
-                return record.finish("determinism", FAIL, sentence, time.monotonic() - began)
+                return record.finish("determinism", FAIL, sentence, time.monotonic() - began, side=BASELINE)
         if one.used and not (one.present and two.present):
-            return record.finish("determinism", FAIL, one.why_absent() if not one.present else two.why_absent())
+            sentence = one.why_absent() if not one.present else two.why_absent()
+            return record.finish("determinism", FAIL, sentence, time.monotonic() - began, side=BASELINE)
         output = outputs_difference(job, (first, left), (second, right), None)
         why = output or compare.copies_difference(one, two)
         if why and not job.tolerance:
             sentence = f"two runs of the original differ on input {name}: {why}; a tolerance can be set in [target]"
-            return record.finish("determinism", FAIL, sentence, time.monotonic() - began)
+            return record.finish("determinism", FAIL, sentence, time.monotonic() - began, side=BASELINE)
         if why:
             far = output and outputs_difference(job, (first, left), (second, right), job.tolerance)
             if far:
                 sentence = f"two runs of the original differ by more than the tolerance on input {name}: {far}"
-                return record.finish("determinism", FAIL, sentence, time.monotonic() - began)
+                return record.finish("determinism", FAIL, sentence, time.monotonic() - began, side=BASELINE)
             inexact[name] = why
             record.unchecked(f"copies to and from the host on input {name}: two runs of the original differ ({why})")
         elif one.errors or two.errors or compare.launch_difference(one, two):
@@ -201,7 +222,7 @@ def compare_gate(job: Job, record: Record) -> Gate:
                 f"nothing could be compared on input {name}: no line of output that counts, no file and no copy to "
             )
             sentence += "the host"
-            return record.finish("compare", FAIL, sentence, time.monotonic() - began, input=name)
+            return record.finish("compare", FAIL, sentence, time.monotonic() - began, input=name, side=BASELINE)
         for label, poison in zip(("1", "2"), POISONS):
             finished, found, right = job.run("candidate", name, label, modes=MODES[label], poison=poison)
             files = [reference.stdout, finished.stdout]

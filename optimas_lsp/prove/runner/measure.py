@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 from . import VERSION, compare, process, tools
-from .gates import FAIL, PASS, SKIPPED, Gate, outputs_difference, tolerance_of
+from .gates import BASELINE, FAIL, PASS, SKIPPED, Gate, outputs_difference, tolerance_of
 from .job import Job
 from .record import Record
 
@@ -36,11 +36,14 @@ def sanitize(job: Job, record: Record) -> Gate:
             record.event("sanitize", check, number, len(SANITIZERS))
             counts[check], why, files = _sanitize_once(job, tool, check, "candidate", name, limits, tolerance)
             if why or counts[check]:
-                baseline = _sanitize_once(job, tool, check, "baseline", name, limits, tolerance)[0]
+                errors, failed, _ = _sanitize_once(job, tool, check, BASELINE, name, limits, tolerance)
                 sentence = why or "{} found {} error{} in the candidate".format(
                     check, counts[check], "" if counts[check] == 1 else "s"
                 )
-                sentence += f"; the original has {baseline}" if baseline else "; the original has none"
+                sentence += f"; the original: {failed}" if failed else f"; the original has {errors or 'none'}"
+                if failed or errors:
+                    spent = time.monotonic() - began
+                    return record.finish("sanitize", FAIL, sentence, spent, files, counts=counts, side=BASELINE)
                 return record.finish("sanitize", FAIL, sentence, time.monotonic() - began, files, counts=counts)
     sentence = "{} found no error on input {}".format(", ".join(counts), name)
     return record.finish("sanitize", PASS, sentence, time.monotonic() - began, counts=counts)

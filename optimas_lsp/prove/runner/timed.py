@@ -38,7 +38,7 @@ def measure_time(job: Job, record: Record) -> Gate:
     with tools.gpu_turn(True, job.gpu_uuid):
         why, series, summary = _measured(job, record, first, modes)
         if why:
-            return record.finish("time", FAIL, why, time.monotonic() - began)
+            return record.finish("time", FAIL, why, time.monotonic() - began, **summary)
         record.data["timing"] = summary
         status, sentence = judge(summary, series, plan, modes)
         status, sentence = _raced(summary, plan, modes, (status, sentence))
@@ -50,7 +50,8 @@ def measure_time(job: Job, record: Record) -> Gate:
             for name in others:
                 why, _series, summaries[name] = _measured(job, record, name, modes)
                 if why:
-                    return record.finish("time", FAIL, f"input {name}: {why}", time.monotonic() - began)
+                    facts = summaries[name]
+                    return record.finish("time", FAIL, f"input {name}: {why}", time.monotonic() - began, **facts)
             summary["inputs"] = {name: _short(found) for name, found in summaries.items()}
             facts["inputs"] = {name: _result(found, plan, modes) for name, found in summaries.items()}
             status, words = _over_inputs(summaries, facts["inputs"], plan, modes)
@@ -59,7 +60,10 @@ def measure_time(job: Job, record: Record) -> Gate:
 
 
 def _measured(job: Job, record: Record, name: str, modes: tuple[str, ...]) -> Tuple[str, Series, Summary]:
-    """(what went wrong or '', the times, their summary) of one input: a warm-up, then pairs in changing order."""
+    """(what went wrong or '', the times, their summary) of one input: a warm-up, then pairs in changing order.
+
+    Where something went wrong, the summary only says on which ``side``.
+    """
     plan, tolerance = job.timing, tolerance_of(job, record, name)
     series: Series = {side: {"kernel_ns": [], "gpu_ns": [], "program_s": []} for side in SIDES}
     for side in SIDES:
@@ -70,7 +74,7 @@ def _measured(job: Job, record: Record, name: str, modes: tuple[str, ...]) -> Tu
         for side in SIDES if pair % 2 == 0 else SIDES[::-1]:
             why = _time_once(job, side, name, f"time-{pair}", modes, series[side], tolerance)
             if why:
-                return why, series, {}
+                return why, series, {"side": side}
         pair += 1
         stopped = _enough(series, plan, modes, pair, time.monotonic() - began)
     summary = summarise(series, modes, plan)
@@ -108,17 +112,17 @@ def _time_once(
 ) -> str | None:
     finished, testimony, folder = job.run(side, name, label, modes=modes)
     if not finished.good:
-        return finished.sentence(f"the {side} while it was timed")
+        return finished.sentence(f"{_WHO[side]} while it was timed")
     reference = job.run(side, name, "1")
     why = outputs_difference(job, (reference[0], reference[2]), (finished, folder), tolerance)
     if why:
-        return f"while it was timed the {side} gave another output: {why}"
+        return f"while it was timed {_WHO[side]} gave another output: {why}"
     if testimony.used:
         if not testimony.present:
             return testimony.why_absent()
         kernel, everything = testimony.kernel_ns(job.kernels)
         if not kernel:
-            return f"no time was recorded for the kernel in the {side}"
+            return f"no time was recorded for the kernel in {_WHO[side]}"
         series["kernel_ns"].append(kernel)
         series["gpu_ns"].append(everything)
     series["program_s"].append(finished.seconds)
