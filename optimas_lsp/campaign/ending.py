@@ -143,6 +143,8 @@ def label_of(attempt: Attempt) -> str:
         return _stop(attempt)
     if proof is not None and proof.state == "not-proven" and (attempt.screened is not None or attempt.stopped_at):
         return "compared" if proof.details.get("timing") else "not-proven"
+    if proof is None and attempt.stopped_at == "prove":  # its turn never came
+        return "not-proven"
     if attempt.stopped_at is not None:
         return _stop(attempt)
     return "stands" if attempt.proof is None else attempt.proof.state

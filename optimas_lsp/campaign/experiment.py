@@ -104,8 +104,14 @@ def _proof(plain: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in plain.get("prove", {}).items() if name not in _WHERE}
 
 
-@functools.cache
 def _file_digest(path: Path) -> str:
+    """SHA-256 of a file's bytes; one that several programs share is read once."""
+    now = path.stat()
+    return _read_digest(path, now.st_mtime_ns, now.st_ctime_ns, now.st_size)
+
+
+@functools.cache
+def _read_digest(path: Path, *_as_it_is: int) -> str:
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 

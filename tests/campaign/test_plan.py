@@ -12,7 +12,6 @@ from typer.testing import CliRunner
 
 from optimas_lsp.campaign.design import read
 from optimas_lsp.campaign.estimate import estimate
-from optimas_lsp.campaign.experiment import _file_digest
 from optimas_lsp.campaign.plan import Plan
 from optimas_lsp.campaign.run import lanes_of
 from optimas_lsp.cli.app import app
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 
 def keys(file: Path) -> dict[str, str]:
     """The axes in words, and the key."""
-    _file_digest.cache_clear()
     return {each.axes.words(): each.key for each in Plan.of(read(file)).experiments}
 
 

@@ -111,6 +111,32 @@ def test_a_machine_without_a_compiler_decides_nothing() -> None:
     assert (row.ending, row.gate, known(row)) == ("failed", "no-compiler", False)
 
 
+def failed_unchanged(gate: str) -> Proof:
+    gates = [{"name": gate, "status": "fail", "sentence": "the original fails", "facts": {"side": "baseline"}}]
+    return Proof(state="not-proven", sentence="not proven: …", details={"gates": gates})
+
+
+def test_a_program_that_fails_unchanged_decides_nothing_about_its_candidate() -> None:
+    row = outcome("candidate", attempt(1, proof=failed_unchanged("compare")), chosen=1)
+    assert (row.ending, row.gate, row.tries) == ("program-failed", "compare", "program:compare")
+    assert row.sentence == "the unchanged program failed compare: the original fails"
+    assert not known(row)
+    built = Compiled(status="program-fails", sentence="the unchanged program does not build")
+    refused = attempt(1, verdict=verdict_of((RuleVerdict(id="scope", status="fail", message=""),)), stopped_at="guard")
+    row = outcome("manual-review", refused, attempt(2, compiled=built, stopped_at="compile", problem="it does not"))
+    assert (row.ending, row.gate, row.tries) == ("program-failed", "build", "guard:scope program:build")
+    fast = attempt(2, proof=proof("proven", "time", "large", 1.5))
+    flaky = attempt(1, proof=failed_unchanged("time"), stopped_at="prove", problem="once")
+    row = outcome("candidate", flaky, fast, chosen=2)
+    assert (row.ending, row.tries) == ("proven", "program:time proven")
+
+
+def test_a_candidate_whose_turn_never_came_was_not_run() -> None:
+    none = Proof(state="not-proven", sentence="there is no GPU")
+    row = outcome("candidate", attempt(1, proof=none, screened=none), attempt(2, stopped_at="prove"), chosen=1)
+    assert (row.ending, row.tries) == ("not-proven", "not-proven not-proven")
+
+
 def test_a_candidate_that_only_lost_to_another_is_told_apart() -> None:
     short = proof("not-proven", "time", "large", 1.2)
     lost = attempt(1, proof=short, screened=short, stopped_at="prove", problem="not chosen")

@@ -112,9 +112,9 @@ def runs(job: Job, record: Record) -> None:
     total, failed = len(order) * len(job.inputs), False
     with tools.gpu_turn(False, job.gpu_uuid):
         for count, (name, (side, label, poison)) in enumerate((n, o) for n in job.inputs for o in order):
-            record.event("run", f"{side} on {name} ({label})", count, total)
             if side == "candidate" and failed:
                 continue
+            record.event("run", f"{side} on {name} ({label})", count, total)
             finished, _testimony, _folder = job.run(side, name, label, modes=_modes(side, label), poison=poison)
             failed = failed or (side == "candidate" and not finished.good)
 
