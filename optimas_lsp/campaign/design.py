@@ -130,7 +130,7 @@ class EngineEntry(Frozen):
 
     kind: Literal["threads", "htex"] = "threads"
     workers: int = Field(default=2, ge=1, le=1024)
-    gpus: tuple[str, ...] = Field(default=(), description="of a node, as CUDA_VISIBLE_DEVICES names them")
+    gpus: tuple[str, ...] = Field(default=(), description="of a node, as nvidia-smi names them: numbers or UUIDs")
     workers_per_gpu: int = Field(default=1, ge=1, le=16)
     retries: int = Field(default=2, ge=0, le=20, description="for experiments whose process or node was lost")
     outstanding: int = Field(default=0, ge=0, description="experiments handed to Parsl at once; 0: twice its workers")

@@ -25,6 +25,10 @@ HOPELESS = (NotAcceptedError, ResultsError)
 CLOSING_S = 60.0
 """Parsl is given this long to end what it started (seconds)."""
 
+FEW_CORES = 0.01
+"""Cores that Parsl counts for a worker, unless ``options`` says otherwise: the campaign's file says how many workers
+there are, and Parsl would start fewer on a node with fewer cores."""
+
 Perform = Callable[[dict[str, Any]], dict[str, Any]]
 
 
@@ -39,6 +43,8 @@ class Engine:
     entry: EngineEntry
     kernel: Any
     workers: int
+    gpus: tuple[str, ...] = ()
+    """Of each worker of a node, in the order of their ranks; empty: nobody chooses one."""
 
     @classmethod
     def start(cls, entry: EngineEntry, folder: Path, *, where: Path | str = "campaign.toml") -> Engine:
@@ -50,7 +56,8 @@ class Engine:
             kernel = parsl.DataFlowKernel(config)
         except (OSError, RuntimeError, ValueError) as error:
             raise EngineError(f"Parsl cannot be started: {error}", where=where, remedy="see [engine]") from None
-        return cls(entry, kernel, workers_of(entry))
+        [executor] = config.executors
+        return cls(entry, kernel, workers_of(entry), tuple(getattr(executor, "available_accelerators", ())))
 
     @property
     def outstanding(self) -> int:
@@ -121,10 +128,11 @@ def configuration(entry: EngineEntry, folder: Path, *, where: Path | str = "camp
             strategy="none",
             initialize_logging=False,
         )
-    gpus = tuple(gpu for gpu in entry.gpus for _ in range(entry.workers_per_gpu))
+    gpus = entry.gpus * entry.workers_per_gpu  # every GPU gets its first worker before one gets its second
     given: dict[str, Any] = {
         "label": "experiments",
         "max_workers_per_node": len(gpus) or entry.workers,
+        "cores_per_worker": FEW_CORES,
         "provider": _provider(entry.provider, where),
         **_scripts(),
         **({"available_accelerators": list(gpus)} if gpus else {}),

@@ -11,6 +11,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -45,8 +46,8 @@ class Children:
         self._running: set[subprocess.Popen[str]] = set()
         self._closed = False
 
-    def start(self, command: list[str], stderr: Any) -> subprocess.Popen[str]:
-        """Start one in a session of its own, so that a Ctrl-C on the terminal reaches us first."""
+    def start(self, command: list[str], stderr: Any, variables: Mapping[str, str]) -> subprocess.Popen[str]:
+        """Start one in a session of its own, so that a Ctrl-C on the terminal reaches us first; adds ``variables``."""
         with self._lock:
             if self._closed:
                 raise LostError("the campaign is being ended")
@@ -55,6 +56,7 @@ class Children:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=stderr,
+                env={**os.environ, **variables},
                 text=True,
                 encoding="utf-8",
                 start_new_session=True,
@@ -92,16 +94,17 @@ class Children:
 CHILDREN = Children()
 
 
-def run(request: Request, limit_s: float) -> Answer:
+def run(request: Request, limit_s: float, variables: Mapping[str, str] | None = None) -> Answer:
     """Run one request to its answer; an experiment over its time limit is ended, which is an answer, too.
 
+    ``variables`` are added to its process's environment.
     Raises LostError when the process died, NotAcceptedError when something was not accepted before.
     """
     began = last = time.monotonic()
     seconds: dict[str, float] = {}
     stage = "start"
     with tempfile.TemporaryFile() as stderr:
-        process = CHILDREN.start([sys.executable, "-P", "-m", "optimas_lsp.course"], stderr)
+        process = CHILDREN.start([sys.executable, "-P", "-m", "optimas_lsp.course"], stderr, variables or {})
         expired = threading.Event()
         late = threading.Timer(limit_s, _expire, [process, expired])
         late.daemon = True

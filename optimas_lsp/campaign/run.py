@@ -80,10 +80,11 @@ class Run:
 
     def _loop(self, engine: Engine, pace: Pace, progress: Progress) -> None:
         ends: queue.SimpleQueue[Ended] = queue.SimpleQueue()
+        limit_s = self.engine.time_limit_s
         self._skip(pace, progress)
         while pace.waiting or progress.under_way:
             while progress.under_way < engine.outstanding and (experiment := pace.next()) is not None:
-                future = engine.submit(self.perform, task_of(experiment, self.results, self.engine.time_limit_s))
+                future = engine.submit(self.perform, task_of(experiment, self.results, limit_s, engine.gpus))
                 progress.under_way += 1
                 future.add_done_callback(functools.partial(_ended, ends, experiment))
             try:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +18,8 @@ from optimas_lsp.errors import OptimasError
 from optimas_lsp.rewrite.outcome import Rewriting
 
 
-def task_of(experiment: Experiment, results: Results, limit_s: float) -> dict[str, Any]:
-    """An experiment as data that crosses to another machine."""
+def task_of(experiment: Experiment, results: Results, limit_s: float, gpus: Sequence[str] = ()) -> dict[str, Any]:
+    """An experiment as data that crosses to another machine; ``gpus``: of a node's workers, in the order of ranks."""
     return {
         "key": experiment.key,
         "unchanged": experiment.unchanged,
@@ -25,6 +27,7 @@ def task_of(experiment: Experiment, results: Results, limit_s: float) -> dict[st
         "request": experiment.request.model_dump(mode="json"),
         "results": str(results.folder.absolute()),
         "limit_s": limit_s,
+        "gpus": list(gpus),
     }
 
 
@@ -39,7 +42,7 @@ def perform(task: dict[str, Any]) -> dict[str, Any]:
     known = faults.of(task["unchanged"], axes)
     if known is not None:
         return skipped(task["key"], axes, known, results)
-    answer = process.run(Request.model_validate(task["request"]), float(task["limit_s"]))
+    answer = process.run(Request.model_validate(task["request"]), float(task["limit_s"]), _on(task["gpus"]))
     if answer.message["kind"] == "outcome":
         outcome: dict[str, Any] = answer.message["outcome"]
         row = row_of(task["key"], axes, Rewriting.model_validate(outcome), answer.seconds)
@@ -50,6 +53,18 @@ def perform(task: dict[str, Any]) -> dict[str, Any]:
         row = row_of_error(task["key"], axes, str(answer.message["type"]), _sentence(answer.message), answer.seconds)
         results.keep(row.key, row.model_dump(mode="json", by_alias=True), None)
     return summary_of(row)
+
+
+def _on(gpus: Sequence[str]) -> dict[str, str]:
+    """The variables by which an experiment sees this worker's GPU and no other.
+
+    Parsl's own choice is not used: it divides by the number of workers a GPU as if they were told by MPS, so that with
+    two workers a GPU all of them would see the first (``parsl.executors.high_throughput.process_worker_pool.worker``).
+    """
+    if not gpus:
+        return {}
+    gpu = gpus[int(os.environ.get("PARSL_WORKER_RANK", "0")) % len(gpus)]
+    return {"CUDA_VISIBLE_DEVICES": gpu, "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}  # the order in which nvidia-smi counts
 
 
 def skipped(key: str, axes: Axes, fault: Fault, results: Results) -> dict[str, Any]:

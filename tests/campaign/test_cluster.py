@@ -34,7 +34,7 @@ def test_an_engine_is_parsls_configuration(tmp_path: Path) -> None:
     )
     made = configuration(entry, tmp_path)
     [executor] = made.executors
-    assert executor.available_accelerators == ["0", "0", "1", "1"]
+    assert executor.available_accelerators == ["0", "1", "0", "1"]
     assert (executor.provider.partition, type(executor.provider.launcher).__name__) == ("gpu", "SrunLauncher")
     assert (executor.heartbeat_threshold, made.retries) == (40, 4)
     assert workers_of(entry) == 12

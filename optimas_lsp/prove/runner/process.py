@@ -12,7 +12,8 @@ import time
 from pathlib import Path
 from typing import Callable, Dict, Generator, List, Sequence
 
-KEPT_VARIABLES = ("PATH", "LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH", "CUDA_VISIBLE_DEVICES")
+_DEVICES = ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER")  # the one says nothing without the other
+KEPT_VARIABLES = ("PATH", "LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH", *_DEVICES)
 KEPT_PREFIXES = ("NVIDIA_",)
 _SECRET_WORDS = ("KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL")
 _PR_SET_CHILD_SUBREAPER = 36

@@ -46,10 +46,22 @@ def ask(command: Sequence[str], seconds: float = 30) -> str:
 
 
 def gpu() -> dict[str, str] | None:
-    """{name, driver, uuid} of the first visible GPU, or None where there is none."""
+    """{name, driver, uuid} of the first visible GPU, or None where there is none.
+
+    nvidia-smi cannot be asked about a MIG device: it goes by the name that it was chosen by, and has its own turns.
+    """
     text = _smi("name,driver_version,uuid", "csv,noheader")
     fields = [part.strip() for part in text.splitlines()[0].split(",")] if text.strip() else []
-    return {"name": fields[0], "driver": fields[1], "uuid": fields[2]} if len(fields) == 3 else None
+    if len(fields) != 3:
+        return None
+    chosen = _chosen()
+    own = chosen.isdigit() or fields[2].startswith(chosen)
+    return {"name": fields[0], "driver": fields[1], "uuid": fields[2] if own else chosen}
+
+
+def _chosen() -> str:
+    """The number or name of the GPU that programs see first; '' when nobody chose."""
+    return os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")[0].strip()
 
 
 def _smi(query: str, form: str) -> str:
@@ -58,7 +70,7 @@ def _smi(query: str, form: str) -> str:
     if not smi:
         return ""
     command = [smi, "--query-gpu=" + query, "--format=" + form]
-    chosen = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")[0].strip()
+    chosen = _chosen()
     return (ask([*command, "-i", chosen]) if chosen else "") or ask(command)
 
 
