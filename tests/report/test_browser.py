@@ -266,8 +266,30 @@ def test_the_two_columns_of_a_change_have_one_width_and_a_small_screen_scrolls_t
     row = page.locator(".sides tbody tr:has(td.in)").first
     old, new = (row.locator("td").nth(at).bounding_box()["width"] for at in (3, 6))
     assert abs(old - new) <= 1
+    assert not page.is_visible(".sides.onecolumn")
     small = show(outcome_page(outcome), size=(380, 800))
     assert small.evaluate("() => document.documentElement.scrollWidth") <= 380
+
+
+def test_a_narrow_window_shows_a_change_in_one_column_that_fits(
+    outcome: Rewriting, show: Callable[..., Any], pictures: Path
+) -> None:
+    page = show(outcome_page(outcome), size=(380, 800))
+    assert page.is_visible(".sides.onecolumn")
+    assert not page.is_visible(".sides:not(.onecolumn)")
+    put_in = page.locator(".onecolumn td.in:not(.sign)").first.bounding_box()
+    assert put_in["x"] + put_in["width"] <= 380
+    signs = [text.strip()[:1] for text in page.locator(".onecolumn td.sign").all_inner_texts()]
+    assert "".join(signs).startswith("−−−−++++"), "what was taken out stands above what took its place"
+    page.click(".onecolumn a.chip")
+    assert page.evaluate("() => document.querySelector('tr:target details').open")
+    page.screenshot(path=pictures / "outcome-small.png", full_page=True)
+
+
+def test_an_explanations_ids_lead_to_their_findings(outcome: Rewriting, show: Callable[..., Any]) -> None:
+    page = show(outcome_page(outcome))
+    page.click(".chain a[href='#PC-1']")
+    assert page.evaluate("() => document.querySelector('tr:target details').open")
 
 
 def test_runs_are_told_apart_without_colour(outcome: Rewriting, show: Callable[..., Any]) -> None:

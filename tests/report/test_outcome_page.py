@@ -82,6 +82,26 @@ def test_evidence_stands_beside_the_lines_it_is_about() -> None:
     }  # fmt: skip
 
 
+def test_one_column_holds_the_same_lines_as_two() -> None:
+    text = outcome_page(rewriting())
+    two, one = (part.partition("</table>")[0] for part in text.split('<table class="source sides')[1:3])
+    assert one.startswith(" onecolumn")
+
+    def lines(table: str, kind: str) -> list[str]:
+        return re.findall(rf'<td class="{kind}"><span class="hidden">[^<]*</span>(<code>.*?</code>)', table)
+
+    for kind in ("in", "out"):
+        assert lines(one, kind) == lines(two, kind) != []
+    assert re.findall(r"#([A-Z]+-\d)", one) == re.findall(r"#([A-Z]+-\d)", two)
+
+
+def test_a_sentence_is_not_told_twice_at_the_top() -> None:
+    recorded = "recorded on NVIDIA H200, 2026-12-01"
+    sentence = f"a rewrite of k: proven: kernel time 2 times shorter ({recorded})"
+    text = outcome_page(rewriting(proof=timed(recorded=recorded)).model_copy(update={"sentence": sentence}))
+    assert '<p class="answer">Proven: kernel time 2 times shorter</p>' in text
+
+
 def test_what_was_not_measured_is_said_and_no_zero() -> None:
     words = page_of(rewriting()).text
     assert "Not profiled again: what warps wait for after the change was not measured." in words

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 
 from optimas_lsp.insight.changes import KernelComparison
 from optimas_lsp.insight.sentences import duration, percent
@@ -38,8 +38,14 @@ _STATUS = {
 }
 _PROOF = {"proven": "proven", "refuted": "refuted", "not-proven": "not proven"}
 _GATE = {"pass": ("✓", "passed"), "fail": ("✗", "failed"), "skipped": ("–", "skipped")}
-_AUTHORS = {"catalogue": "the catalogue's transformations, no model", "manual": "brought by hand, perhaps from a model"}
+_AUTHORS = {"catalogue": "the catalogue, no model", "manual": "brought by hand, perhaps from a model"}
 _TITLE = re.compile(r"\d+\. |Round \d+$")
+_ID = re.compile(r"\b([A-Z]{2}-\d{1,6})\b")
+_PARTS = re.compile(
+    r" (?=[A-Z]{2}-\d{1,6}(?:: | waits )|(?:Smaller|Also|As told above|Cited, but not in the profile): "
+    r"|By the line that is waited for: |(?<=\. )[a-z_-]+: [A-Z]|Condition: |It answers )"
+)
+"""Where an explanation's sentences go on with another matter: each gets a paragraph."""
 
 
 def outcome_page(rewriting: Rewriting) -> str:
@@ -50,7 +56,7 @@ def outcome_page(rewriting: Rewriting) -> str:
     parts: list[Markup | None] = [
         el("h2", f"Rewrite of {rewriting.analysis.base_name if rewriting.analysis else rewriting.kernel}"),
         el("p", rewriting.kernel, class_="quiet signature"),
-        el("p", f"{rewriting.sentence[:1].upper()}{rewriting.sentence[1:]}", class_="answer"),
+        el("p", _answer(rewriting, details), class_="answer"),
         _recorded(details),
         _facts(rewriting, attempt),
         *_change(rewriting, attempt, scores),
@@ -66,6 +72,13 @@ def outcome_page(rewriting: Rewriting) -> str:
     ]
     title = f"Optimas: {_title(rewriting)} in {file_name(rewriting.source)}"
     return document(title, [part for part in parts if part is not None])
+
+
+def _answer(rewriting: Rewriting, details: Measured) -> str:
+    """The outcome's sentence without what stands above and below it: the kernel's name, that it was recorded."""
+    words = rewriting.sentence.removeprefix(f"a rewrite of {_title(rewriting)}: ")
+    words = words.removesuffix(f" ({details.recorded})") if details.recorded else words
+    return f"{words[:1].upper()}{words[1:]}"
 
 
 def _title(rewriting: Rewriting) -> str:
@@ -132,6 +145,8 @@ def _links(ids: Sequence[str]) -> Markup:
 def _why(rewriting: Rewriting) -> Iterator[Markup]:
     """The explanation's lines: a title a change, then a label and sentences each, the effect of all last."""
     lines = rewriting.explanation or explain(rewriting)
+    kernel = rewriting.analysis
+    known = {each.id for each in kernel.evidence} & {*rewriting.prompt.evidence} if kernel is not None else set[str]()
     yield from (el("h3", "Why, and what came of it"),) if lines else ()
     rows: list[Markup] = []
     for line in lines:
@@ -144,10 +159,17 @@ def _why(rewriting: Rewriting) -> Iterator[Markup]:
         elif label == EFFECT:
             yield el("p", el("strong", f"{EFFECT}. "), text, class_="effect")
         else:
-            known = label in LABELS.values()
-            rows.append(el("div", el("dt", label if known else ""), el("dd", text if known else line)))
+            named = label in LABELS.values()
+            parts = _PARTS.split(text if named else line)
+            told = el("dd", *(el("p", _linked(each, known)) for each in parts))
+            rows.append(el("div", el("dt", label if named else ""), told))
     if rows:
         yield el("dl", *rows, class_="chain")
+
+
+def _linked(text: str, known: Set[str]) -> Markup:
+    """Text in which the ids of findings lead to them."""
+    return join(el("a", each, href=f"#{each}") if each in known else each for each in _ID.split(text))
 
 
 def _gates(attempt: Attempt | None, details: Measured) -> Iterator[Markup]:
@@ -197,7 +219,7 @@ def _timing(rewriting: Rewriting, details: Measured) -> Iterator[Markup]:
     heads = ("", "before", "after", "times shorter", f"{100 * timing.level:g} % interval")
     head = el("thead", el("tr", *(el("th", words, scope="col", class_="number" if words else None) for words in heads)))
     told = f"Medians of {timing.pairs} pairs of runs on input {timing.input or 'unknown'}"
-    yield el("div", el("table", el("caption", told), head, el("tbody", *rows), class_="wide"),
+    yield el("div", el("table", el("caption", told), head, el("tbody", *rows), class_="wide times"),
              class_="scroll", tabindex=0, role="region", aria_label="Times")  # fmt: skip
     if timing.warnings:
         yield el("ul", *(el("li", words) for words in timing.warnings), class_="notes")

@@ -1,7 +1,8 @@
 """A change as two columns: what was on the left, what stands there now on the right, evidence ids in the margin.
 
-Rows come from a unified diff, so that a change can be shown whose files are not at hand. What was taken out or put in
-is marked by a sign and by hidden words, not by colour alone.
+In a narrow window one column takes their place, with what was taken out above what was put in. Rows come from a unified
+diff, so that a change can be shown whose files are not at hand. What was taken out or put in is marked by a sign and by
+hidden words, not by colour alone.
 """
 
 from __future__ import annotations
@@ -89,10 +90,11 @@ def side_by_side(diff: str, path: str, marks: Mapping[int, Sequence[str]]) -> Ma
     body = [_row(row, left, right, marks) for row in rows[:MOST_ROWS]]
     if len(rows) > MOST_ROWS:
         body.append(el("tr", el("td", f"{len(rows) - MOST_ROWS:,} rows more are not shown", colspan=7), class_="fold"))
-    caption = el("caption", "The change: before on the left, after on the right; − is taken out, + is put in")
+    caption = el("caption", "Before on the left, after on the right; − is taken out, + is put in")
     columns = el("colgroup", *(el("col", class_=name) for name in ("ids", "no", "sign", "code", "no", "sign", "code")))
     table = el("table", caption, columns, head, el("tbody", *body), class_="source sides")
-    return el("div", table, class_="sourceview scroll", tabindex=0, role="region", aria_label="The change")
+    one = _one_column(rows[:MOST_ROWS], left, right, marks)
+    return el("div", table, one, class_="sourceview scroll", tabindex=0, role="region", aria_label="The change")
 
 
 def shown_lines(diff: str) -> set[int]:
@@ -107,19 +109,57 @@ def _coloured(sides: Sequence[Side | None], path: str) -> dict[int, Line]:
     return {side.number: line for side, line in zip(present, lines, strict=False)}
 
 
+def _one_column(
+    rows: Sequence[Row | Gap], left: dict[int, Line], right: dict[int, Line], marks: Mapping[int, Sequence[str]]
+) -> Markup:
+    """The rows below each other, what was taken out before what took its place; ids stand behind their line."""
+    body: list[Markup] = []
+    waiting: list[Markup] = []
+    for row in rows:
+        if isinstance(row, Gap) or (row[0] is not None and row[0].kind == "same"):
+            body += waiting
+            waiting.clear()
+        if isinstance(row, Gap):
+            body.append(el("tr", el("td", _skipped(row), colspan=4), class_="fold"))
+            continue
+        old, new = row
+        if old is not None:
+            same = new if old.kind == "same" else None
+            body.append(_line(old, same, left, marks.get(old.number, ())))
+        if new is not None and new.kind == "in":
+            waiting.append(_line(None, new, right, ()))
+    caption = el("caption", "− is taken out, + is put in")
+    columns = el("colgroup", *(el("col", class_=name) for name in ("no", "no", "sign", "code")))
+    head = el("thead", el("tr", *(el("th", words, scope="col") for words in ("old", "new", "", "line"))))
+    return el("table", caption, columns, head, el("tbody", *body, *waiting), class_="source sides onecolumn")
+
+
+def _line(old: Side | None, new: Side | None, coloured: dict[int, Line], ids: Sequence[str]) -> Markup:
+    """One row of one column; ``old`` and ``new`` are one line if both are given."""
+    _, sign, code = _side(old or new, coloured, _chips(ids))
+    numbers = (el("td", str(each.number) if each is not None else None, class_="no") for each in (old, new))
+    return el("tr", *numbers, sign, code)
+
+
+def _chips(ids: Sequence[str]) -> list[Markup | str]:
+    chips: list[Markup | str] = [el("a", name, href=f"#{name}", class_="chip") for name in ids[:4]]
+    return [*chips, f" +{len(ids) - 4}"] if len(ids) > 4 else chips
+
+
+def _skipped(gap: Gap) -> str:
+    return f"⋯ from line {gap.first}" if gap.first > 1 else "from the first line"
+
+
 def _row(row: Row | Gap, left: dict[int, Line], right: dict[int, Line], marks: Mapping[int, Sequence[str]]) -> Markup:
     if isinstance(row, Gap):
-        words = f"⋯ from line {row.first}" if row.first > 1 else "from the first line"
-        return el("tr", el("td", words, colspan=7), class_="fold")
+        return el("tr", el("td", _skipped(row), colspan=7), class_="fold")
     old, new = row
     ids = marks.get(old.number, ()) if old is not None else ()
-    chips = [el("a", name, href=f"#{name}", class_="chip") for name in ids[:4]]
-    more = f" +{len(ids) - 4}" if len(ids) > 4 else None
-    cells = [el("td", *chips, more, class_="ids"), *_side(old, left), *_side(new, right)]
+    cells = [el("td", *_chips(ids), class_="ids"), *_side(old, left), *_side(new, right)]
     return el("tr", *cells)
 
 
-def _side(side: Side | None, coloured: dict[int, Line]) -> Iterator[Markup]:
+def _side(side: Side | None, coloured: dict[int, Line], behind: Sequence[Markup | str] = ()) -> Iterator[Markup]:
     if side is None:
         yield from (el("td", class_="no"), el("td", class_="sign"), el("td", class_="none"))
         return
@@ -131,4 +171,4 @@ def _side(side: Side | None, coloured: dict[int, Line]) -> Iterator[Markup]:
     yield el(
         "td", el("span", SIGNS[side.kind], aria_hidden="true") if kind else None, class_=f"sign {kind or ''}".strip()
     )
-    yield el("td", words, code, class_=kind)
+    yield el("td", words, code, *behind, class_=kind)
