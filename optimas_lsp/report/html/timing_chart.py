@@ -50,7 +50,7 @@ def chart(before: Sequence[float], after: Sequence[float], ratio: Ratio, what: s
         f"{duration(ratio.candidate)}"
     )
     box = {"viewBox": f"0 0 {WIDTH} {HEIGHT}", "class_": "strip", "role": "img", "aria_label": words}
-    return join([el("div", el("svg", *shapes, **box), class_="scroll chart"), _table(before, after)])
+    return join([el("div", el("svg", *shapes, **box), class_="scroll chart runs"), _table(before, after)])
 
 
 def _dot(kind: str, x: float, y: float, words: str) -> Markup:

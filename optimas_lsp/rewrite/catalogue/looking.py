@@ -47,14 +47,17 @@ class Subject:
     def sites(self, original: str | None = None, only: str | None = None) -> list[Site]:
         """The functions that the evidence concerns; ``original`` is the profiled text where this one differs."""
         syntax = parse(SourceText.of(self.text), "cuda")
+        before: Mapping[int, int] = {}
         if original is None or original == self.text:
             evidence = cited(self.kernel, self.path)
             functions = functions_of(syntax, self.kernel, self.path)
         else:
-            evidence = cited(self.kernel, self.path, _moved(original, self.text))
+            moved = _moved(original, self.text)
+            evidence = cited(self.kernel, self.path, moved)
+            before = {new: old for old, lines in sorted(moved.items(), reverse=True) for new in lines}
             functions = [each for each in syntax.functions if each.kind != "host"]
         return [
-            Site(syntax, function, self.kernel, evidence, self.headers, self.capability, self.allow)
+            Site(syntax, function, self.kernel, evidence, self.headers, self.capability, self.allow, before)
             for function in functions
             if only is None or function.shown_name == only
         ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import PurePath
 
@@ -45,6 +45,8 @@ class Site:
     headers: tuple[str, ...] = ()
     capability: int | None = None
     allow: frozenset[str] = frozenset()
+    before: Mapping[int, int] = field(default_factory=dict[int, int])
+    """Lines of the profiled file by the lines that they became, where earlier changes of a combination moved them."""
 
     @cached_property
     def node(self) -> Node:
@@ -120,6 +122,11 @@ class Site:
     def one_dimensional(self) -> bool:
         """Whether the profiled blocks had only x."""
         return self.kernel.block[1:] == (1, 1)
+
+    def named_line(self, node: Node) -> int:
+        """The line to tell a person: of the file as it is, also where an earlier change of a combination moved it."""
+        line = self.line(node)
+        return self.before[max(known)] if (known := [new for new in self.before if new <= line]) else line
 
     def line(self, node: Node) -> int:
         """The 1-based line that ``node`` starts on."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -60,6 +61,20 @@ def _candidates(sample: str, analysis: Analysis) -> Iterator[tuple[Path, KernelA
         for file in sorted((SAMPLES / sample).glob("*.cu*")):
             for ranked in propose(file.read_text("utf-8"), file, kernel, capability=90):
                 yield file, kernel, ranked
+
+
+@pytest.mark.parametrize("sample", ["accuracy", "sobol"])
+def test_a_line_in_a_label_is_that_of_the_file_also_after_an_earlier_change(
+    sample: str, analysis: Callable[[str], Analysis]
+) -> None:
+    named = 0
+    for file, _, ranked in candidates(sample, analysis(sample)):
+        lines = file.read_text("utf-8").split("\n")
+        for step in ranked.steps:
+            for line in re.findall(r"times, line (\d+)\)", step):
+                assert re.search(r"\b(for|while)\b", lines[int(line) - 1]), f"{step}: {lines[int(line) - 1]}"
+                named += len(ranked.steps) > 1
+    assert named
 
 
 @pytest.mark.parametrize("sample", TOP)

@@ -52,7 +52,7 @@ def find(site: Site) -> Found:
         for factor, preference in factors:
             words = "#pragma unroll" if factor is None else f"#pragma unroll {factor}"
             yield Variant(
-                label=("completely" if factor is None else f"{factor} times") + f", line {line}",
+                label=("completely" if factor is None else f"{factor} times") + f", line {site.named_line(node)}",
                 edits=(Edit(start, start, f"{indent_at(data, node.start_byte)}{words}\n"),),
                 lines=site.lines(node),
                 reason="unrolled, independent instructions of iterations overlap and the loop itself costs less",

@@ -34,7 +34,7 @@ def find(site: Site) -> Found:
         sound.append((loop, _edit(site, loop, found)))
     groups = [sound, *([each] for each in sound)] if len(sound) > 1 else [sound] if sound else []
     for at, group in enumerate(groups):
-        lines = ", ".join(str(site.line(loop.node)) for loop, _ in group)
+        lines = ", ".join(str(site.named_line(loop.node)) for loop, _ in group)
         yield Variant(
             f"line {lines}",
             tuple(edit for _, edit in group),
