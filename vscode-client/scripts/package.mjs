@@ -28,7 +28,7 @@ if (!process.argv.includes("--no-server")) {
   // With hatchling in place nothing is fetched; without it pip fetches one for the build.
   const offline = spawnSync(python, ["-c", "import hatchling"], { stdio: "ignore" }).status === 0;
   if (!run(python, [...wheel, ...(offline ? ["--no-build-isolation"] : []), ".."])) {
-    stop(`the server's wheel could not be built with ${python}; install hatchling there, or pass --no-server`);
+    stop(`the server's wheel could not be built with ${python}: set PYTHON to 3.11 or newer with pip, or pass --no-server`);
   }
 }
 
