@@ -188,9 +188,13 @@ def _accepted(actions: Mapping[Path, Sequence[Action]], *, accept: bool) -> None
     if not accept and not (
         watched and typer.confirm("Accept all of this? (optimas consent revoke takes it back)", err=True)
     ):
-        how = "not accepted" if watched else "never accepted, and nobody can be asked here"
+        if watched:
+            raise ConsentError(
+                "this was not accepted, so nothing was sent or run",
+                remedy="answer y once you agree, or give --accept",
+            )
         raise ConsentError(
-            f"this was {how}",
+            "this was never accepted, and nobody can be asked here",
             remedy="run it on a terminal, or with --accept once you agree; optimas consent list shows what is accepted",
         )
     for folder, left in missing.items():

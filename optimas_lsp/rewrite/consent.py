@@ -188,13 +188,18 @@ def require(consents: Consents, folder: Path, actions: Sequence[Action], ask: As
     missing = consents.missing(folder, actions)
     if not missing:
         return
-    if ask is None or not ask(folder, missing):
-        said = "; ".join(line.strip() for action in missing for line in action.sentence().split("\n"))
-        said = said.replace(":; ", ": ")
-        how = "not accepted" if ask is not None else "never accepted, and nobody can be asked here"
+    if ask is not None and ask(folder, missing):
+        consents.grant(folder, missing)
+        return
+    said = "; ".join(line.strip() for action in missing for line in action.sentence().split("\n")).replace(":; ", ": ")
+    if ask is None:
         raise ConsentError(
-            f"this was {how}: {said}",
+            f"this was never accepted, and nobody can be asked here: {said}",
             where=folder,
             remedy="run it on a terminal, or with --accept once you agree; optimas consent list shows what is accepted",
         )
-    consents.grant(folder, missing)
+    raise ConsentError(
+        f"this was not accepted, so nothing was sent or run: {said}",
+        where=folder,
+        remedy="answer y once you agree, or give --accept",
+    )
