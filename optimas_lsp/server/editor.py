@@ -50,6 +50,7 @@ class Editor:
     jobs: bool = False
     announce: bool = True
     _refreshes: dict[str, _Refresh] = field(default_factory=dict[str, _Refresh])
+    _late: asyncio.Future[Any] | None = None
     _tokens: itertools.count[int] = field(default_factory=itertools.count)
 
     def publish(self, params: Encoded) -> None:
@@ -137,20 +138,34 @@ class Editor:
             return False
         return result.success
 
-    async def configuration(self, scopes: Sequence[str | None]) -> list[Any] | None:
-        """Our section of the user's settings, once a scope; None when the client has none to give."""
+    async def configuration(self, scopes: Sequence[str | None], late: Callable[[], object]) -> list[Any] | None:
+        """Our section of the user's settings, once a scope; None when the client has none to give.
+
+        ``late`` is called when the client answers only after that was given up; then it can be asked again.
+        """
         if not self.client.configuration:
             return None
         items = [types.ConfigurationItem(scope_uri=scope, section=SECTION) for scope in scopes]
+        asked = asyncio.ensure_future(self.server.workspace_configuration_async(types.ConfigurationParams(items=items)))
         try:
-            answer = await asyncio.wait_for(
-                self.server.workspace_configuration_async(types.ConfigurationParams(items=items)), ANSWER_SECONDS
-            )
-        except (TimeoutError, JsonRpcException) as error:
-            logger.warning("the client did not give its settings: %s", error or "no answer")
+            async with asyncio.timeout(ANSWER_SECONDS):
+                answer = await asyncio.shield(asked)
+        except JsonRpcException as error:
+            logger.warning("the client did not give its settings: %s", error)
+            return None
+        except TimeoutError:
+            logger.warning("the client did not give its settings yet")
+            self._await_late(asked, late)
             return None
         values = list(answer)
         return values + [None] * (len(scopes) - len(values))
+
+    def _await_late(self, asked: asyncio.Future[Any], late: Callable[[], object]) -> None:
+        """Have ``late`` called when the answer comes after all; only the last question of its kind is waited for."""
+        if self._late is not None:
+            self._late.cancel()
+        self._late = asked
+        asked.add_done_callback(lambda done: None if done.cancelled() or done.exception() else late())
 
     async def register(self, identifier: str, method: str, options: object, *, again: bool = False) -> None:
         """Ask the client for a dynamic registration; ``again`` replaces the one with the same identifier."""

@@ -52,6 +52,7 @@ class Workspace:
         self._look_wanted = False
         self._looking: asyncio.Task[None] | None = None
         self._watching = False
+        self._changing = 0
         self._reconfiguring = asyncio.Lock()
         self._chosen: dict[Path | None, Any] = {}
         self.looking_ahead: LookingAhead | None = None
@@ -92,7 +93,8 @@ class Workspace:
         if self._configuration is None:
             self._configuration = Configuration()
         folders = session.snapshot.folders
-        answer = await session.editor.configuration([None, *(folder.uri for folder in folders)])
+        scopes = [None, *(folder.uri for folder in folders)]
+        answer = await session.editor.configuration(scopes, lambda: session.spawn(self._settings_changed()))
         chosen: list[Any] = answer if answer is not None else [self._pushed] * (len(folders) + 1)
         self._chosen = {None: chosen[0], **{each.path: mine for each, mine in zip(folders, chosen[1:], strict=False)}}
         complaints: list[str] = []
@@ -147,13 +149,17 @@ class Workspace:
             self._pushed = cast("Mapping[str, Any]", options).get("settings")
 
     async def _settings_changed(self) -> None:
-        await self.session.ready.wait()
-        await self.reconfigure()
-        self._take_kept()
-        if self.session.editor.client.watch_files:
-            await self._watch()
-        self.session.show_all_again()
-        self.look()
+        self._changing += 1
+        try:
+            await self.session.ready.wait()
+            await self.reconfigure()
+            self._take_kept()
+            if self.session.editor.client.watch_files:
+                await self._watch()
+            self.session.show_all_again()
+            self.look()
+        finally:
+            self._changing -= 1
 
     # -- folders and files --------------------------------------------------------------------------------------------
 
@@ -204,14 +210,14 @@ class Workspace:
         if again:
             for path in list(self.session.loader.stamps()):
                 self.session.loader.reload(path)
-        if not self.looking:
+        if self._looking is None or self._looking.done():
             self._looking = asyncio.ensure_future(self._look())
             self.session.adopt(self._looking)
 
     @property
     def looking(self) -> bool:
-        """Whether the folders are being searched for reports."""
-        return self._looking is not None and not self._looking.done()
+        """Whether the folders are being searched for reports, or will be as soon as their settings are known."""
+        return self._changing > 0 or (self._looking is not None and not self._looking.done())
 
     async def settled(self) -> None:
         """Wait until the settings are known and nothing is searched, read or compared any more."""
@@ -265,7 +271,9 @@ class Workspace:
             old, last = last, now
             changed = {path for path in now.keys() | old.keys() if path in now and now.get(path) != old.get(path)}
             if any(path.name == CONFIG_FILE for path in changed):
-                await self._settings_changed()
+                changing = asyncio.ensure_future(self._settings_changed())
+                session.adopt(changing)
+                await changing
             elif changed or loop.time() - searched > max(SEARCH_SECONDS, SEARCH_COST * session.loader.search_seconds):
                 searched = loop.time()
                 self.look()
