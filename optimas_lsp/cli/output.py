@@ -40,13 +40,21 @@ def write(data: bytes, output: Path) -> None:
         ) from None
 
 
+_PLAIN = str.maketrans({"±": "+-", "µ": "u", "×": "x", "…": "...", "·": "-", "→": "->"})
+"""How signs of ours are written where the terminal cannot show what is printed."""
+
+
 def emit(text: str, output: Path | None) -> None:
     """Put ``text`` on standard output, or into ``output``; what the terminal cannot show is replaced."""
     if output is not None:
         write(text.encode("utf-8", "replace"), output)
         return
     encoding = sys.stdout.encoding or "utf-8"
-    sys.stdout.write(text.encode(encoding, "replace").decode(encoding))
+    try:
+        shown = text.encode(encoding)
+    except UnicodeEncodeError:
+        shown = text.translate(_PLAIN).encode(encoding, "replace")
+    sys.stdout.write(shown.decode(encoding))
 
 
 def readable(text: str) -> str:

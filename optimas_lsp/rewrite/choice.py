@@ -63,10 +63,11 @@ def choose(
     ]
     if not meant:
         names = ", ".join(kernel.base_name for kernel in named[:8])
+        which = f"kernels that match {pattern}" if pattern else "kernels"
         raise KernelChoiceError(
-            f"none of the report's kernels that were asked for ({names}) is defined here or uses a function from here",
+            f"none of the report's {which} ({names}) is defined here or uses a function from here",
             where=source,
-            remedy="give the file that defines the kernel, or a header with its device functions",
+            remedy="give the file that defines the kernel, a header with device functions, or this program's report",
         )
     kernel = _costliest(meant, homes, pattern, source)
     if not kernel.hot:

@@ -124,7 +124,8 @@ class Consents:
         except FileNotFoundError:
             return ()
         except OSError as error:
-            raise ConsentError(f"cannot be read: {error.strerror}", where=self.path) from None
+            remedy = f"make it readable, or set {ENVIRONMENT} to a folder of yours"
+            raise ConsentError(f"cannot be read: {error.strerror}", where=self.path, remedy=remedy) from None
         try:
             return _GRANTS.validate_json(data)
         except ValidationError:
