@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -202,3 +206,29 @@ def test_stats_and_show_name_the_datasets(two: Corpus) -> None:
     assert "from     A, B" in optimas("show", attempt(4).key).output
     data = json.loads(optimas("show", attempt(4).key, "--format", "json").output)
     assert (data["own"], data["datasets"]) == (False, ["A", "B"])
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="what is left in a terminal that was closed differs")
+@pytest.mark.parametrize(("answer", "status", "left"), [("n", 2, {1, 2, 3, 4, 5}), ("y", 0, {1, 2, 4, 5})])
+def test_a_person_at_a_terminal_is_asked(two: Corpus, answer: str, status: int, left: set[int]) -> None:
+    import pty
+
+    ours, theirs = pty.openpty()
+    try:
+        words = [sys.executable, "-c", "from optimas_lsp.cli import main; main()", "corpus", "remove", "A"]
+        environment = {**os.environ, "PYTHONPATH": str(HERE.parents[1])}
+        process = subprocess.Popen(words, stdin=theirs, stdout=subprocess.PIPE, stderr=theirs, env=environment)
+        os.close(theirs)
+        os.write(ours, f"{answer}\n".encode())  # the terminal keeps it until it is asked for
+        said, _ = process.communicate(timeout=120)
+        asked = ""
+        with contextlib.suppress(OSError):  # how a terminal ends that nobody has open any more
+            while part := os.read(ours, 4096):
+                asked += part.decode()
+    finally:
+        os.close(ours)
+    assert attempt(3, "proven").key[:12] in asked
+    assert "Remove them?" in asked
+    assert process.returncode == status
+    assert (b"1 attempts were removed" in said) == (status == 0)
+    assert numbers(two) == left
