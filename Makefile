@@ -18,7 +18,7 @@ $(VENV)/.stamp-dev: pyproject.toml .ci/setup
 $(VENV)/.stamp-full: pyproject.toml .ci/setup $(VENV)/.stamp-dev
 	@sh .ci/setup full "$(VENV)"
 
-demo: $(VENV)/.stamp-run ## the main job on a real report: findings on lines, a rewrite, its recorded proof (no GPU, no network)
+demo: $(VENV)/.stamp-run ## the main job on a real report: findings on lines, a rewrite, its recorded proof (no GPU)
 	@$(BIN)/optimas demo
 
 test: $(VENV)/.stamp-dev ## all fast tests (under 10 minutes on 2 cores)

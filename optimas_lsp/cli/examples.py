@@ -62,6 +62,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "corpus reject": ("optimas corpus reject 212662 --reason 'harder to read'",),
     "corpus export": ("optimas corpus export dataset --licence Apache-2.0",),
     "corpus import": ("optimas corpus import dataset",),
+    "corpus remove": ("optimas corpus remove 'Our kernels' --dry-run",),
     "corpus validate": ("optimas corpus validate dataset",),
 }
 
