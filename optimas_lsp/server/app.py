@@ -18,7 +18,8 @@ from optimas_lsp import __version__
 from optimas_lsp.errors import OptimasError
 from optimas_lsp.server import names
 from optimas_lsp.server.client import resolve
-from optimas_lsp.server.hardening import Encoded, HardenedServer
+from optimas_lsp.server.hardening import HardenedServer
+from optimas_lsp.server.messages import Encoded
 from optimas_lsp.server.transport import run_stdio, run_tcp
 
 if TYPE_CHECKING:

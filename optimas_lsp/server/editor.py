@@ -19,8 +19,9 @@ from pygls.exceptions import JsonRpcException
 
 from optimas_lsp.server import names
 from optimas_lsp.server.client import Client
-from optimas_lsp.server.hardening import Encoded, HardenedServer, tokens_of
+from optimas_lsp.server.hardening import HardenedServer, tokens_of
 from optimas_lsp.server.locations import uri_of
+from optimas_lsp.server.messages import Encoded
 from optimas_lsp.server.wording import without_links
 
 logger = logging.getLogger(__name__)

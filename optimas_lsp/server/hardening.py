@@ -3,7 +3,8 @@
 Observed in pygls 2.1.1 and remedied: a request whose parameters do not decode is never answered; cancelling a running
 command answers but does not stop it; futures of notifications and tokens of progress are kept for ever; ``shutdown``
 may fail while requests are in flight; ``exit`` waits for threads and forgets its status; a failing notification pops
-up a message; documents are kept twice, once wrongly. Reading lives in ``transport.py``, text in ``documents.py``.
+up a message; documents are kept twice, once wrongly. Bytes are read in ``transport.py``, messages understood and
+answered in ``messages.py``, texts kept in ``documents.py``; here is how handlers run, and the built-in methods.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import inspect
-import json
 import logging
 import uuid
 from collections.abc import Awaitable, Callable, Generator, Sequence
@@ -21,20 +21,16 @@ from typing import TYPE_CHECKING, Any, cast
 
 from lsprotocol import types
 from pygls.exceptions import (
-    JsonRpcException,
     JsonRpcInternalError,
     JsonRpcInvalidParams,
-    JsonRpcInvalidRequest,
-    JsonRpcMethodNotFound,
-    JsonRpcParseError,
-    JsonRpcServerNotInitialized,
 )
 from pygls.lsp.server import LanguageServer
 from pygls.progress import Progress
-from pygls.protocol import LanguageServerProtocol, lsp_method
+from pygls.protocol import lsp_method
+
+from optimas_lsp.server.messages import MessageProtocol
 
 if TYPE_CHECKING:
-    from pygls.io_ import Writer
     from pygls.protocol.json_rpc import MsgId
 
 logger = logging.getLogger(__name__)
@@ -47,12 +43,6 @@ def token_of_request() -> types.ProgressToken | None:
     return _token.get()
 
 
-class Encoded(str):
-    """A result or parameters that are JSON text already and are sent as they are."""
-
-    __slots__ = ()
-
-
 class TidyProgress(Progress):
     """Progress that forgets a token when its work has ended."""
 
@@ -62,108 +52,14 @@ class TidyProgress(Progress):
         super().end(token, value)
 
 
-class HardenedProtocol(LanguageServerProtocol):
-    """The protocol of pygls: replies exactly once to every request and keeps nothing of what is over."""
+class HardenedProtocol(MessageProtocol):
+    """The protocol of pygls: runs handlers, ends them with their requests and keeps nothing of what is over."""
 
     _server: HardenedServer  # pyright: ignore[reportIncompatibleVariableOverride]
 
     def __init__(self, server: HardenedServer, converter: Any) -> None:
         super().__init__(server, converter)
         self.progress = TidyProgress(self)
-        self._initialized = False
-
-    # -- messages in ----------------------------------------------------------------------------------------------
-
-    def receive(self, body: bytes) -> None:
-        """Handle the body of one message; whatever is in it, a request is answered and nothing is raised."""
-        try:
-            data: Any = json.loads(body)
-        except (ValueError, RecursionError) as error:
-            logger.warning("a message is not JSON: %s", error)
-            self._refuse(None, JsonRpcParseError(f"not JSON: {error}"))
-            return
-        if not isinstance(data, dict):
-            self._refuse(None, JsonRpcInvalidRequest("one JSON object a message is expected"))
-            return
-        self._dispatch(cast("dict[str, Any]", data))
-
-    def _dispatch(self, data: dict[str, Any]) -> None:
-        method: object = data.get("method")
-        msg_id: Any = data.get("id")
-        if method is None:
-            self._receive_response(data)
-            return
-        is_request = "id" in data
-        refusal = self._refusal(method, is_request=is_request)
-        message: Any = None
-        if refusal is None:
-            kind = types.METHOD_TO_TYPES[str(method)][0]
-            try:
-                message = self._converter.structure(data | {"jsonrpc": self.VERSION}, kind)
-            except Exception as error:  # noqa: BLE001 - cattrs raises many kinds; each must become an answer
-                refusal = JsonRpcInvalidParams(f"the parameters of {method} do not decode: {_root_cause(error)}")
-        if refusal is None:
-            context = contextvars.copy_context()
-            if is_request:
-                context.run(self._handle_request, msg_id, str(method), message.params)
-            else:
-                context.run(self._handle_notification, str(method), message.params)
-        elif is_request:
-            self._refuse(msg_id, refusal)
-        else:
-            logger.warning("ignored notification %s: %s", method, refusal)
-
-    def _refusal(self, method: object, *, is_request: bool) -> JsonRpcException | None:
-        """Why a message cannot be handled in the state the session is in, or None."""
-        if not isinstance(method, str):
-            return JsonRpcInvalidRequest("the method must be a string")
-        if self._shutdown and method != types.EXIT:
-            return JsonRpcInvalidRequest("the server is shutting down")
-        if method == types.INITIALIZE and self._initialized:
-            return JsonRpcInvalidRequest("the server is initialized already")
-        if not self._initialized and method not in (types.INITIALIZE, types.EXIT):
-            return JsonRpcServerNotInitialized("the first request must be initialize")
-        if method == types.CANCEL_REQUEST:
-            return None
-        known = method in self._built_in or method in self._handlers
-        expected = types.METHOD_TO_TYPES.get(method)
-        if not known or expected is None or is_request != _is_request_type(expected):
-            return JsonRpcMethodNotFound.of(method)
-        return None
-
-    @property
-    def _handlers(self) -> dict[str, Callable[..., Any]]:
-        return cast("dict[str, Callable[..., Any]]", self.fm.features)  # pyright: ignore[reportUnknownMemberType]
-
-    @property
-    def _built_in(self) -> dict[str, Callable[..., Any]]:
-        return cast("dict[str, Callable[..., Any]]", self.fm.builtin_features)  # pyright: ignore[reportUnknownMemberType]
-
-    def _refuse(self, msg_id: Any, error: JsonRpcException) -> None:
-        """Answer with an error; as plain data, because an id of null must be written and not left out."""
-        self._send_data(
-            {"jsonrpc": self.VERSION, "id": msg_id, "error": {"code": error.code, "message": error.message}}
-        )
-
-    def _receive_response(self, data: dict[str, Any]) -> None:
-        """Settle the future of one of our own requests; an answer that does not decode fails it."""
-        msg_id: Any = data.get("id")
-        result_type = self._result_types.pop(msg_id, None)
-        future = self._request_futures.pop(msg_id, None)
-        if future is None or future.done():
-            logger.debug("response to unknown or abandoned request %r", msg_id)
-            return
-        try:
-            if data.get("error") is not None:
-                error = self._converter.structure(data["error"], types.ResponseError)
-                future.set_exception(JsonRpcException.from_error(error))
-            elif result_type is None:
-                future.set_result(data.get("result"))
-            else:
-                answer = {"jsonrpc": self.VERSION, "id": msg_id, "result": data.get("result")}
-                future.set_result(self._converter.structure(answer, result_type).result)
-        except Exception as error:  # noqa: BLE001 - cattrs raises many kinds; the waiting task must learn of each
-            future.set_exception(JsonRpcInvalidParams(f"the client's answer does not decode: {_root_cause(error)}"))
 
     # -- running handlers -----------------------------------------------------------------------------------------
 
@@ -326,28 +222,6 @@ class HardenedProtocol(LanguageServerProtocol):
         """Only our own session knows the folders."""
         yield from self._forward(types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS, params)
 
-    # -- messages out ---------------------------------------------------------------------------------------------
-
-    def _send_response(self, msg_id: MsgId, result: Any = None, error: types.ResponseError | None = None) -> None:
-        if isinstance(result, Encoded) and error is None:
-            self._result_types.pop(msg_id, None)
-            self._send_text(f'{{"jsonrpc":"{self.VERSION}","id":{json.dumps(msg_id)},"result":{result}}}')
-        else:
-            super()._send_response(msg_id, result, error)
-
-    def notify_encoded(self, method: str, params: Encoded) -> None:
-        """Send a notification whose parameters are JSON already (the fast way for many diagnostics)."""
-        self._send_text(f'{{"jsonrpc":"{self.VERSION}","method":"{method}","params":{params}}}')
-
-    def _send_text(self, body: str) -> None:
-        """Send one message that is JSON text already; only ASCII, as ``json.dumps`` writes it."""
-        if self.writer is None:
-            logger.error("nobody is connected to send a message to")
-            return
-        data = body.encode(self.CHARSET)
-        writer = cast("Writer", self.writer)  # ours are synchronous, see transport.py
-        writer.write(b"Content-Length: %d\r\n\r\n%b" % (len(data), data))
-
     @property
     def in_flight(self) -> int:
         """Handlers running and requests of ours without an answer; 0 when all is quiet."""
@@ -386,20 +260,6 @@ class HardenedServer(LanguageServer):
         logger.error("%s: %s", getattr(source, "__name__", source), error)
 
 
-def _is_request_type(expected: tuple[Any, ...]) -> bool:
-    return expected[1] is not None
-
-
 def tokens_of(progress: Progress) -> dict[types.ProgressToken, Future[Any]]:
     """The work whose progress is shown, by token; cancelling its future is the user's wish to stop it."""
     return cast("dict[types.ProgressToken, Future[Any]]", progress.tokens)  # pyright: ignore[reportUnknownMemberType]
-
-
-def _root_cause(error: BaseException) -> str:
-    """The innermost reason of a decoding failure, in one line."""
-    while True:
-        nested: tuple[BaseException, ...] = getattr(error, "exceptions", ())
-        inner = nested[0] if nested else error.__cause__
-        if inner is None:
-            return f"{type(error).__name__}: {error}".splitlines()[0]
-        error = inner

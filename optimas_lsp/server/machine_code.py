@@ -7,10 +7,10 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
 from optimas_lsp.server import own_process
-from optimas_lsp.server.hardening import Encoded
 from optimas_lsp.server.job_commands import JobCommands, words
 from optimas_lsp.server.job_outcome import JobError
 from optimas_lsp.server.locations import uri_of
+from optimas_lsp.server.messages import Encoded
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

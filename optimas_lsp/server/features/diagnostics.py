@@ -16,8 +16,8 @@ from lsprotocol import types
 
 from optimas_lsp.server.client import Client
 from optimas_lsp.server.features.rewritten import changed_diagnostic, rewritten_here, within
-from optimas_lsp.server.hardening import Encoded
 from optimas_lsp.server.locations import uri_of
+from optimas_lsp.server.messages import Encoded
 from optimas_lsp.server.positions import encoded_code_range, encoded_unseen_range
 from optimas_lsp.server.snapshot import RulePages, Snapshot
 from optimas_lsp.server.views import FileIndex, FileView, Finding

@@ -12,7 +12,7 @@ from lsprotocol import types
 
 from optimas_lsp.server import wording
 from optimas_lsp.server.features.rewritten import rewritten_here, within
-from optimas_lsp.server.hardening import Encoded
+from optimas_lsp.server.messages import Encoded
 from optimas_lsp.server.positions import encoded_line_end, lines_within
 from optimas_lsp.server.snapshot import Snapshot
 from optimas_lsp.server.views import FileIndex, Heat
