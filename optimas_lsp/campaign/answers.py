@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 from optimas_lsp.campaign.ending import UNANSWERED, WITHOUT_OUTCOME
-from optimas_lsp.campaign.outcomes import ENDED, WRONG, clusters, ends, grouped, model_of
+from optimas_lsp.campaign.outcomes import BOOTSTRAP, ENDED, WRONG, clusters, ends, grouped, model_of, together
 from optimas_lsp.campaign.row import GATES, Row
-from optimas_lsp.campaign.statistics import mean, percentile, share
+from optimas_lsp.campaign.statistics import mean, percentile
 from optimas_lsp.campaign.table import Chart, Column, Table, Value
 
 NO_MORE = "propose:empty"
@@ -44,7 +44,6 @@ def correctness(rows: Sequence[Row]) -> Table:
         wrong = sum(tries[f"prove:{gate}"] for gate in WRONG)
         run = stages["prove"] + stages["proven"] + stages["compared"] - tries["prove:static"]
         offered = [row for row in group if row.ending == "proven"]
-        right = share(run - wrong, run)
         body.append(
             (
                 name,
@@ -60,7 +59,7 @@ def correctness(rows: Sequence[Row]) -> Table:
                 tries["prove:plausible"],
                 stages["compared"],
                 stages["proven"],
-                None if right is None else right.value,
+                (run - wrong) / run if run else None,
                 len(offered),
                 sum(row.gates.get("compare") != "pass" for row in offered),
             )
@@ -148,8 +147,9 @@ def alignment(rows: Sequence[Row]) -> Table:
             body.append((name, score, sum(map(len, values)), *ends(mean(values))))
     notes = (
         "coverage: given evidence that a change cites; precision: cited evidence that was given.",
-        "An answer that could not be scored is left out. low, high: 95 % interval (bootstrap over kernels).",
+        f"An answer that could not be scored is left out. low, high: 95 % interval ({BOOTSTRAP}).",
         "moved as implied needs a second profile of the candidate.",
+        *together(rows, "device"),
     )
     chart = Chart(("backend", "score"), "mean", "low", "high")
     return Table("alignment", "Evidence-Aligned Reasoning", columns, tuple(body), notes, chart)
@@ -192,6 +192,8 @@ def overhead(rows: Sequence[Row]) -> Table:
     notes = (
         "Seconds of the wall, all answers of an experiment together; those that ran side by side slow each other.",
         "A recorded proof took its time on the machine where it was made, and none here.",
+        "Experiments without evidence and those that failed, or whose program did, are left out.",
+        *together(rows, "device"),
     )
     return Table("overhead", "Overhead", columns, tuple(body), notes, Chart(("backend", "stage"), "mean"))
 

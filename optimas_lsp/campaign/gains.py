@@ -1,11 +1,13 @@
-"""Tables of what was gained: in all, by kernel, by subset of evidence with paired tests, over inputs."""
+"""Tables of what was gained: in all, by kernel, over inputs."""
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 
 from optimas_lsp.campaign.outcomes import (
+    BOOTSTRAP,
     WRONG,
     clusters,
     elsewhere,
@@ -16,13 +18,11 @@ from optimas_lsp.campaign.outcomes import (
     kernel_of,
     known,
     model_of,
+    together,
 )
 from optimas_lsp.campaign.row import Row
-from optimas_lsp.campaign.statistics import holm, mean, median, paired, percentile, share
+from optimas_lsp.campaign.statistics import mean, median, percentile, share
 from optimas_lsp.campaign.table import Chart, Column, Table, Value
-from optimas_lsp.rewrite.subsets import SEVEN
-
-ALL = "pc+rl+ia"
 
 
 def overview(rows: Sequence[Row]) -> Table:
@@ -39,13 +39,14 @@ def overview(rows: Sequence[Row]) -> Table:
         Column("known", "count"),
         Column("by a record", "count"),
         Column("improved", "count"),
+        Column("improved of all", "percent"),
         Column("improved of known", "percent"),
         Column("low", "percent"),
         Column("high", "percent"),
     )
     body: list[tuple[Value, ...]] = []
-    for name, group in grouped(rows, lambda row: f"{model_of(row)}\0{row.device}"):
-        backend, _, device = name.partition("\0")
+    for _, group in grouped(rows, lambda row: f"{model_of(row)}\0{row.device}"):
+        backend, device = model_of(group[0]), group[0].device
         count = Counter(row.ending for row in group)
         sure, better = [row for row in group if known(row)], [row for row in group if improved(row)]
         body.append(
@@ -61,14 +62,17 @@ def overview(rows: Sequence[Row]) -> Table:
                 len(sure),
                 sum(bool(row.recorded) for row in sure),
                 len(better),
-                *ends(share(len(better), len(sure))),
+                len(better) / len(group),
+                *ends(share(clusters(sure, improved))),
             )
         )
     notes = (
         "known: the experiment answers whether its kernel got faster on its input; improved: proven right and faster.",
         "program failed: the program itself, without any change, so that no candidate of it can be judged.",
         "not proven: a candidate stands that nobody ran. timed elsewhere: decided by the time of another input.",
-        "low, high: 95 % interval (Wilson); it treats experiments as independent, which those on one kernel are not.",
+        "improved of all: what is not known counted as not improved, which is the least that it can be.",
+        "low, high: 95 % interval of improved of known, for as many independent ones as they are worth (Wilson).",
+        "Experiments on one kernel are alike and worth less than their number; fewer than 4 kernels give no interval.",
     )
     return Table("overview", "Experiments and improvements", columns, tuple(body), notes)
 
@@ -87,6 +91,7 @@ def amounts(rows: Sequence[Row]) -> Table:
         Column("median low", "percent"),
         Column("median high", "percent"),
         Column("mean time saved", "percent"),
+        Column("geometric speed-up", "factor"),
     )
     body: list[tuple[Value, ...]] = []
     for name, group in grouped(rows, model_of):
@@ -95,12 +100,25 @@ def amounts(rows: Sequence[Row]) -> Table:
             by_kernel = clusters(some, gain)
             saved = [1 - 1 / (1 + gain(row)) for row in some]
             least = sum(saved) / len(saved) if saved else None
+            factor = math.exp(math.fsum(math.log(1 + gain(row)) for row in some) / len(some)) if some else None
             body.append(
-                (name, words, len(some), len(by_kernel), *ends(mean(by_kernel)), *ends(median(by_kernel)), least)
+                (
+                    name,
+                    words,
+                    len(some),
+                    len(by_kernel),
+                    *ends(mean(by_kernel)),
+                    *ends(median(by_kernel)),
+                    least,
+                    factor,
+                )
             )
     notes = (
         "gain: old kernel time over new, minus one; where nothing was offered it is 0. time saved: 1 - new over old.",
-        "low, high: 95 % interval (bootstrap over kernels); none for fewer than 4 kernels.",
+        "of improved: chosen by their success; the figures of known include what did not improve.",
+        "Every experiment counts once, so that kernels with more known outcomes weigh more.",
+        f"low, high: 95 % interval ({BOOTSTRAP}).",
+        *together(rows, "device"),
     )
     return Table("gains", "Gains", columns, tuple(body), notes)
 
@@ -145,106 +163,10 @@ def by_kernel(rows: Sequence[Row]) -> Table:
         )
     notes = (
         "gains are of improved experiments. ceiling: what the roofline leaves for the work that the kernel does.",
-        "its low, its high: 95 % interval of the best measured speed-up.",
+        "best: the greatest of several, which flatters; its low, its high: the interval of its own proof.",
+        *together(rows, "backend", "device"),
     )
     return Table("kernels", "Gains by kernel", columns, tuple(body), notes, Chart(("kernel",), "best speed-up"))
-
-
-def by_evidence(rows: Sequence[Row]) -> Table:
-    """Gain by subset of evidence: over all known outcomes, nothing offered counting as no gain."""
-    columns = (
-        Column("evidence"),
-        Column("experiments", "count"),
-        Column("no evidence", "count"),
-        Column("known", "count"),
-        Column("improved", "count"),
-        Column("improved of known", "percent"),
-        Column("mean gain of known", "percent"),
-        Column("low", "percent"),
-        Column("high", "percent"),
-        Column("median gain of improved", "percent"),
-    )
-    body: list[tuple[Value, ...]] = []
-    for name in _subsets(rows):
-        group = [row for row in rows if row.evidence == name]
-        sure, better = [row for row in group if known(row)], [row for row in group if improved(row)]
-        part, middle = share(len(better), len(sure)), median(clusters(better, gain))
-        body.append(
-            (
-                name,
-                len(group),
-                sum(row.ending == "no-evidence" for row in group),
-                len(sure),
-                len(better),
-                None if part is None else part.value,
-                *ends(mean(clusters(sure, gain))),
-                None if middle is None else middle.value,
-            )
-        )
-    notes = (
-        "low, high: 95 % interval of the mean (bootstrap over kernels). Subsets differ in which kernels are known.",
-    )
-    chart = Chart(("evidence",), "mean gain of known", "low", "high")
-    return Table("evidence", "Gain by evidence", columns, tuple(body), notes, chart)
-
-
-def _subsets(rows: Sequence[Row]) -> list[str]:
-    there = {row.evidence for row in rows}
-    return [name for name in SEVEN if name in there]
-
-
-def evidence_tests(rows: Sequence[Row]) -> Table:
-    """Each subset against all three sources, in pairs that differ in nothing else; Wilcoxon's test on median gains.
-
-    One pair is a kernel on an input (with backend, model, device), repetitions summarised by their median.
-    """
-
-    def cell(row: Row) -> tuple[str, ...]:
-        return row.program, row.kernel, row.backend, row.model, row.input, row.device
-
-    gains: dict[str, dict[tuple[str, ...], list[float]]] = {}
-    for row in rows:
-        if known(row):
-            gains.setdefault(row.evidence, {}).setdefault(cell(row), []).append(gain(row))
-    middle = {name: {at: percentile(values, 0.5) for at, values in cells.items()} for name, cells in gains.items()}
-    reference = middle.get(ALL, {})
-    names = [name for name in _subsets(rows) if name != ALL]
-    found = [
-        paired(*_matched(middle.get(name, {}), reference)) if name in middle and reference else None for name in names
-    ]
-    corrected = holm([None if each is None else each.p for each in found])
-    body = tuple(
-        (
-            name,
-            0 if each is None else each.pairs,
-            0 if each is None else each.greater,
-            0 if each is None else each.equal,
-            0 if each is None else each.less,
-            None if each is None else each.p,
-            p,
-        )
-        for name, each, p in zip(names, found, corrected, strict=True)
-    )
-    columns = (
-        Column("evidence"),
-        Column("pairs", "count"),
-        Column("better", "count"),
-        Column("equal", "count"),
-        Column("worse", "count"),
-        Column("p", "p"),
-        Column("p (Holm)", "p"),
-    )
-    notes = (
-        f"better: a greater gain than with {ALL} on the same kernel, input, backend and device.",
-        "p: two-sided Wilcoxon signed-rank test of the gains; empty where fewer than 6 pairs differ.",
-        "The test treats pairs as independent, which those on one kernel are not.",
-    )
-    return Table("evidence-tests", f"Evidence against {ALL}, in pairs", columns, body, notes)
-
-
-def _matched(one: dict[tuple[str, ...], float], other: dict[tuple[str, ...], float]) -> tuple[list[float], list[float]]:
-    both = sorted(one.keys() & other.keys())
-    return [one[each] for each in both], [other[each] for each in both]
 
 
 def generalisation(rows: Sequence[Row]) -> Table:
@@ -261,8 +183,8 @@ def generalisation(rows: Sequence[Row]) -> Table:
         Column("not known", "count"),
     )
     body: list[tuple[Value, ...]] = []
-    for name, group in grouped(rows, lambda row: f"{kernel_of(row)}\0{row.input}"):
-        kernel, _, input_ = name.partition("\0")
+    for _, group in grouped(rows, lambda row: f"{kernel_of(row)}\0{row.input}"):
+        kernel, input_ = kernel_of(group[0]), group[0].input
         gains = [gain(row) for row in group if improved(row)]
         refuted = Counter(row.gate for row in group if row.ending == "refuted" and known(row))
         wrong = sum(refuted[gate] for gate in WRONG)
@@ -280,5 +202,8 @@ def generalisation(rows: Sequence[Row]) -> Table:
                 len(group) - sure,
             )
         )
-    notes = ("not known: not proven, timed on another input, without evidence, or failed (program or experiment).",)
+    notes = (
+        "not known: not proven, timed on another input, without evidence, or failed (program or experiment).",
+        *together(rows, "backend", "device", "evidence"),
+    )
     return Table("inputs", "Generalisation over inputs", columns, tuple(body), notes)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from itertools import groupby
+from typing import TypeVar
 
 from optimas_lsp.campaign.ending import Ending
 from optimas_lsp.campaign.row import Row
@@ -21,6 +22,12 @@ ENDED: tuple[Ending, ...] = ("refuted", "not-built", "refused", "unusable", "not
 
 WRONG = ("build", "determinism", "run", "compare", "sanitize")
 """Gates of the proof that a wrong candidate fails."""
+
+
+BOOTSTRAP = "bootstrap over kernels; none for fewer than 4 kernels, or where all are equal"
+"""How tables say where an interval is from (``statistics.mean`` and ``median``)."""
+
+Of = TypeVar("Of", float, bool)
 
 
 def elsewhere(row: Row) -> bool:
@@ -61,7 +68,15 @@ def grouped(rows: Iterable[Row], key: Callable[[Row], str]) -> list[tuple[str, l
     return [(name, list(each)) for name, each in groupby(sorted(rows, key=key), key)]
 
 
-def clusters(rows: Iterable[Row], value: Callable[[Row], float | None]) -> list[list[float]]:
+def together(rows: Iterable[Row], *axes: str) -> tuple[str, ...]:
+    """The note of a table that counts several values of these axes together, if there are several."""
+    values = {axis: {getattr(row, axis) for row in rows} for axis in axes}
+    words = {"backend": "backends", "device": "devices", "evidence": "subsets of evidence"}
+    several = [f"{len(each)} {words[axis]}" for axis, each in values.items() if len(each) > 1]
+    return (f"Counted together: {', '.join(several)}.",) if several else ()
+
+
+def clusters(rows: Iterable[Row], value: Callable[[Row], Of | None]) -> list[list[Of]]:
     """Values by kernel."""
     return [[each for row in group if (each := value(row)) is not None] for _, group in grouped(rows, kernel_of)]
 

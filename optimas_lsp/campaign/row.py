@@ -1,7 +1,8 @@
 """One row of the dataset: an experiment's axes and what came of it, as plain values; no code, no path, no answer.
 
-``ending`` says how far the experiment came, ``gate`` which check ended it. ``speedup`` (old time over new, with its
-95 % interval) is there only when the proof was completed *and* its timing was made on the experiment's own input.
+``ending`` says how far the experiment came, ``gate`` which check ended it. ``speedup`` (old time over new, with the
+interval of its proof: 95 % unless set otherwise, wider for later proofs of one search) is there only when the proof was
+completed *and* its timing was made on the experiment's own input.
 """
 
 from __future__ import annotations

@@ -17,8 +17,11 @@ SEED = 20261201
 FEWEST_GROUPS = 4
 """With fewer groups a draw of one group only is likelier than 2.5 %, so that the interval would be the range."""
 
-FEWEST_PAIRS = 6
-"""Fewer pairs that differ cannot reach 5 % in a two-sided Wilcoxon test."""
+FEWEST_DIFFERENT = 6
+"""Fewer kernels that differ cannot reach 5 % in a two-sided Wilcoxon test."""
+
+SAME = 1e-6
+"""Differences up to here are none."""
 
 
 @dataclass(frozen=True)
@@ -32,23 +35,44 @@ class Interval:
 
 @dataclass(frozen=True)
 class Paired:
-    """A comparison in pairs: how many are greater, equal and less, and the two-sided p of Wilcoxon's signed-rank test.
+    """A comparison in pairs: how many are greater, equal and less, and their mean ``difference``.
 
-    ``p`` is None where fewer than FEWEST_PAIRS pairs differ.
+    ``p`` is two-sided, of Wilcoxon's signed-rank test over the mean differences of the groups; None where fewer than
+    FEWEST_DIFFERENT groups differ.
     """
 
     pairs: int
+    groups: int
     greater: int
     equal: int
     less: int
+    difference: Interval | None
     p: float | None
 
 
-def share(hits: int, of: int) -> Interval | None:
-    """A share with Wilson's interval; None of nothing."""
-    if not of:
+def share(groups: Sequence[Sequence[bool]]) -> Interval | None:
+    """The share of what is true, with Wilson's interval for as many independent ones as the groups are worth.
+
+    The number is divided by the design effect of the groups, and the quantile is Student's for their number (E. L. Korn
+    and B. I. Graubard, Surv. Methodol. 24, 1998; C. Franco et al., J. Surv. Stat. Methodol. 7, 2019). Where none or all
+    are true the effect cannot be seen, and a group counts as one. None of nothing; fewer than FEWEST_GROUPS give no
+    interval.
+    """
+    filled = [list(group) for group in groups if group]
+    count, hits = sum(map(len, filled)), sum(map(sum, filled))
+    if not count:
         return None
-    return Interval(hits / of, *wilson(hits, of))
+    value = hits / count
+    if len(filled) < FEWEST_GROUPS:
+        return Interval(value)
+    spread = math.fsum((sum(group) - value * len(group)) ** 2 for group in filled) / count**2
+    spread *= len(filled) / (len(filled) - 1)
+    if hits in {0, count}:
+        worth = len(filled)
+    else:
+        worth = min(count, 1 + value * (1 - value) / spread) if spread else count
+    quantile = float(load("scipy.stats", "the intervals of a report").t.ppf((1 + LEVEL) / 2, len(filled) - 1))
+    return Interval(value, *wilson(value * worth, worth, quantile))
 
 
 def mean(groups: Sequence[Sequence[float]]) -> Interval | None:
@@ -81,14 +105,14 @@ def percentile(values: Sequence[float], q: float) -> float:
 
 
 def _bootstrap(groups: Sequence[Sequence[float]], of: Callable[[list[float]], float]) -> Interval | None:
-    """Percentile bootstrap over groups (clusters); fewer than FEWEST_GROUPS give no interval."""
+    """Percentile bootstrap over groups (clusters); fewer than FEWEST_GROUPS, or equal values only, give no interval."""
     import numpy as np
 
     filled = [list(group) for group in groups if group]
     if not filled:
         return None
     value = of([each for group in filled for each in group])
-    if len(filled) < FEWEST_GROUPS:
+    if len(filled) < FEWEST_GROUPS or len({each for group in filled for each in group}) == 1:
         return Interval(value)
     chance = np.random.default_rng(SEED)
     drawn: list[list[int]] = chance.integers(0, len(filled), (RESAMPLES, len(filled))).tolist()
@@ -97,20 +121,20 @@ def _bootstrap(groups: Sequence[Sequence[float]], of: Callable[[list[float]], fl
     return Interval(value, percentile(values, tail), percentile(values, 1 - tail))
 
 
-def paired(left: Sequence[float], right: Sequence[float]) -> Paired:
-    """Compare ``left`` with ``right``, pair by pair; differences of less than a millionth are none.
+def paired(groups: Sequence[Sequence[tuple[float, float]]]) -> Paired:
+    """Compare the first with the second of each pair; pairs of a group are alike, so the test is one of groups.
 
     Raises MissingPackageError without scipy.
     """
-    differences = [one - other for one, other in zip(left, right, strict=True)]
-    greater = sum(each > 1e-6 for each in differences)
-    less = sum(each < -1e-6 for each in differences)
+    differences = [[one - other for one, other in group] for group in groups if group]
+    every = [each for group in differences for each in group]
+    greater, less = sum(each > SAME for each in every), sum(each < -SAME for each in every)
+    apart = [middle for group in differences if abs(middle := _mean(group)) > SAME]
     p: float | None = None
-    if greater + less >= FEWEST_PAIRS:
+    if len(apart) >= FEWEST_DIFFERENT:
         stats = load("scipy.stats", "the paired tests of a report")
-        apart = [each for each in differences if abs(each) > 1e-6]
         p = float(stats.wilcoxon(apart, method="auto").pvalue)
-    return Paired(len(differences), greater, len(differences) - greater - less, less, p)
+    return Paired(len(every), len(differences), greater, len(every) - greater - less, less, mean(differences), p)
 
 
 def holm(values: Sequence[float | None]) -> tuple[float | None, ...]:

@@ -57,7 +57,7 @@ def shown(value: Value, kind: Kind) -> str:
     if kind == "count":
         return f"{value:,.0f}"
     if kind in {"percent", "share"}:
-        return f"{100 * value:.1f} %"
+        return f"{100 * value:z.1f} %"  # no "-0.0 %"
     if kind == "p":
         return "< 0.001" if value < 0.001 else f"{value:.3f}"
     formats = {"factor": f"{value:.3f}×", "seconds": f"{value:.2f} s", "usd": f"USD {value:.4f}"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from optimas_lsp.campaign import answers, gains
+from optimas_lsp.campaign import answers, evidence, gains
 from optimas_lsp.campaign.outcomes import known
 from optimas_lsp.campaign.row import Row
 from optimas_lsp.campaign.table import Table
@@ -17,8 +17,8 @@ MAKERS: tuple[Callable[[Sequence[Row]], Table], ...] = (
     gains.by_kernel,
     answers.correctness,
     answers.failures,
-    gains.by_evidence,
-    gains.evidence_tests,
+    evidence.by_evidence,
+    evidence.evidence_tests,
     answers.alignment,
     gains.generalisation,
     answers.overhead,

@@ -11,6 +11,7 @@ from optimas_lsp.campaign.dataset import read
 from optimas_lsp.campaign.design import read as read_campaign
 from optimas_lsp.campaign.outcomes import improved
 from optimas_lsp.campaign.plan import Plan
+from optimas_lsp.campaign.table import shown
 from optimas_lsp.campaign.tables import tables
 from optimas_lsp.report.campaign_tables import as_markdown
 
@@ -21,6 +22,13 @@ DATASET = ROOT / "samples" / "study.csv"
 def test_every_table_of_the_study_comes_from_its_dataset() -> None:
     page = (ROOT / "docs" / "study.md").read_text("utf-8")
     assert page.endswith("## Tables\n\n" + as_markdown(tables(read(DATASET))))
+
+
+def test_the_share_that_the_page_tells_beside_the_papers_is_that_of_its_table() -> None:
+    page = (ROOT / "docs" / "study.md").read_text("utf-8").partition("## Tables")[0]
+    overview = next(table for table in tables(read(DATASET)) if table.name == "overview")
+    value, low, high = (shown(overview.column(name)[0], "percent") for name in ("improved of known", "low", "high"))
+    assert f"({value}; {low} to {high})" in page
 
 
 def test_the_study_is_of_the_campaign_that_ships_and_labels_what_was_recorded() -> None:

@@ -62,11 +62,13 @@ def test_only_known_outcomes_are_in_the_denominator() -> None:
     assert [cell(overview, name) for name in ("experiments", "known", "improved")] == [9, 5, 2]
     assert [cell(overview, name) for name in ("no evidence", "failed", "not proven", "timed elsewhere")] == [1, 1, 1, 1]
     assert cell(overview, "improved of known") == pytest.approx(0.4)
+    assert cell(overview, "improved of all") == pytest.approx(2 / 9)
     gains = one("gains")
     assert gains.column("of") == ("improved", "known")
     assert gains.column("mean gain") == pytest.approx((0.75, 0.3))
     assert gains.column("mean time saved") == pytest.approx(((1 / 2 + 1 / 3) / 2, (1 / 2 + 1 / 3) / 5))
     assert gains.column("kernels") == (2, 5)
+    assert gains.column("geometric speed-up") == pytest.approx((3**0.5, 3**0.2))
     assert cell(gains, "mean low") is None  # two kernels say too little
     assert cell(gains, "mean low", 1) <= 0.3 <= cell(gains, "mean high", 1)
 
@@ -124,9 +126,32 @@ def test_subsets_are_compared_in_pairs_that_differ_in_nothing_else() -> None:
     tests = one("evidence-tests", tuple(rows))
     by_name = {str(name): at for at, name in enumerate(tests.column("evidence"))}
     pc, rl = by_name["pc"], by_name["rl"]
-    assert [cell(tests, name, pc) for name in ("pairs", "better", "equal", "worse")] == [7, 0, 0, 7]
+    assert [cell(tests, name, pc) for name in ("pairs", "kernels", "better", "equal", "worse")] == [7, 7, 0, 0, 7]
+    assert cell(tests, "mean difference", pc) == pytest.approx(-0.05)
     assert cell(tests, "p", pc) == pytest.approx(0.015625)
     assert [cell(tests, name, rl) for name in ("pairs", "better", "equal", "worse", "p")] == [8, 0, 8, 0, None]
+
+
+def test_a_table_says_what_it_counts_together() -> None:
+    other = proven(20, 1.2, "rl", backend="gpt", device="a100")
+    words = "Counted together: 2 backends, 2 devices"
+    told = {table.name for table in tables((*ROWS, other)) if any(words in note for note in table.notes)}
+    assert told == {"kernels", "evidence", "inputs"}
+    assert not any("Counted together" in note for table in tables(ROWS) for note in table.notes)
+
+
+def test_a_program_that_failed_unchanged_is_counted_in_no_table_of_candidates() -> None:
+    broken = {"ending": "program-failed", "gate": "compare", "sentence": "it gives nothing", "device": "h200"}
+    rows = (*ROWS, row(10, tries="guard:scope program:compare", total_s=9.0, **broken), row(10, "rl", **broken))
+    for name in ("correctness", "failures", "gains", "alignment", "overhead", "provenance"):
+        assert one(name, rows).rows == one(name).rows, name
+    overview = one("overview", rows)
+    assert [cell(overview, name) for name in ("experiments", "program failed", "failed", "known")] == [11, 2, 1, 5]
+    assert one("programs", rows).rows == (("p10", "h200", "compare", 2, 1, "it gives nothing"),)
+    assert "programs" not in {table.name for table in tables(ROWS)}
+    flaky = proven(11, 1.5).model_copy(update={"tries": "program:time proven"})
+    found = one("correctness", (*ROWS, flaky))
+    assert [cell(found, name) for name in ("answers", "not run", "run", "wrong")] == [11, 2, 6, 1]
 
 
 def test_scores_that_could_not_be_measured_are_not_zero() -> None:

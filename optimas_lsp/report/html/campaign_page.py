@@ -24,6 +24,8 @@ def _answer(tables: Sequence[Table]) -> str:
     overview = next(table for table in tables if table.name == "overview")
     total, known, improved = (_sum(overview.column(name)) for name in ("experiments", "known", "improved"))
     sure = f"of {known:,} with a known outcome {improved:,} made their kernel faster, proven right"
+    if total > known:
+        sure += f"; the outcome of the other {total - known:,} is not known (the first table says why)"
     recorded = _sum(overview.column("by a record"))
     served = f" {recorded:,} of the known outcomes are from recorded proofs, not measured here." if recorded else ""
     return f"{total:,} experiments; {sure}.{served}"
