@@ -67,10 +67,11 @@ def share(groups: Sequence[Sequence[bool]]) -> Interval | None:
         return Interval(value)
     spread = math.fsum((sum(group) - value * len(group)) ** 2 for group in filled) / count**2
     spread *= len(filled) / (len(filled) - 1)
+    worth = float(count)
     if hits in {0, count}:
         worth = len(filled)
-    else:
-        worth = min(count, 1 + value * (1 - value) / spread) if spread else count
+    elif spread:
+        worth = min(count, 1 + value * (1 - value) / spread)
     quantile = float(load("scipy.stats", "the intervals of a report").t.ppf((1 + LEVEL) / 2, len(filled) - 1))
     return Interval(value, *wilson(value * worth, worth, quantile))
 
