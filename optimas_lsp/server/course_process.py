@@ -13,6 +13,7 @@ import logging
 import os
 import shutil
 import signal
+import stat
 import tempfile
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from optimas_lsp import errors
 from optimas_lsp.errors import OptimasError, WorkerError
 from optimas_lsp.server.background import Background
 from optimas_lsp.server.own_process import kill_group, start
+from optimas_lsp.server.presence import is_free, turn
 
 logger = logging.getLogger(__name__)
 
@@ -39,7 +41,10 @@ LEAVING_PATIENCE = 1.5
 """The same when the server leaves."""
 
 SCRATCH = "optimas-job-"
-"""Temporary folders of jobs are called so, then the id of their server's process."""
+"""Temporary folders of jobs are called so."""
+
+OWNER = ".owner"
+"""The file in each of them that its server keeps locked as long as it lives."""
 
 LAST_WORDS = 400
 """Characters of a dead job's last words that are shown."""
@@ -74,9 +79,10 @@ class CourseProcess:
         Raises the OptimasError that the job met, DeadlineError after ``seconds`` without those spent waiting for a
         consent, and WorkerError with its last words when it died.
         """
-        scratch = Path(tempfile.mkdtemp(prefix=f"{SCRATCH}{os.getpid()}-"))
+        scratch = Path(tempfile.mkdtemp(prefix=SCRATCH))
         try:
-            return await self._run(talk, scratch)
+            with turn(scratch / OWNER):
+                return await self._run(talk, scratch)
         finally:
             await asyncio.shield(asyncio.ensure_future(self._background.run(_clear, scratch)))
 
@@ -162,11 +168,15 @@ async def _tail(stream: asyncio.StreamReader | None) -> str:
 
 
 def sweep() -> None:
-    """Clear up after jobs of servers that were killed themselves; blocks."""
-    for scratch in Path(tempfile.gettempdir()).glob(f"{SCRATCH}[0-9]*-*"):
-        owner = scratch.name.removeprefix(SCRATCH).partition("-")[0]
-        if owner.isdigit() and not Path("/proc", owner).exists() and Path("/proc/self").exists():
-            _clear(scratch)
+    """Clear up after jobs of servers that were killed themselves; blocks.
+
+    A folder without an owner's file is one that is being made just now, and others' folders are left to them.
+    """
+    for scratch in Path(tempfile.gettempdir()).glob(f"{SCRATCH}*"):
+        with contextlib.suppress(OSError):
+            now = scratch.lstat()
+            if stat.S_ISDIR(now.st_mode) and now.st_uid == os.getuid() and is_free(scratch / OWNER):
+                _clear(scratch)
 
 
 def _clear(scratch: Path) -> None:

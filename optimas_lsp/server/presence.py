@@ -101,6 +101,18 @@ def _is(handle: BinaryIO, path: Path) -> bool:
         return False
 
 
+def is_free(path: Path) -> bool:
+    """Whether nobody has their ``turn`` at the file at ``path``; False where that cannot be told, or there is none."""
+    if fcntl is None:
+        return False
+    try:
+        with path.open("rb") as handle:
+            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
 @contextmanager
 def turn(path: Path) -> Generator[None]:
     """Hold the lock that is the file at ``path``, alone among all servers; raises OSError where it cannot be had."""
