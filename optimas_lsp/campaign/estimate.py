@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from optimas_lsp.campaign.ending import WITHOUT_OUTCOME
 from optimas_lsp.campaign.engine import workers_of
@@ -211,22 +211,33 @@ def _beside(plan: Plan) -> tuple[Action, ...]:
 def _seconds(
     left: list[Experiment], done: list[Mapping[str, Any]], looks: Mapping[tuple[str, ...], _Look]
 ) -> tuple[list[float], bool]:
-    """Seconds of each experiment that is left: medians of finished ones like it, else of the assumption."""
-    known: dict[tuple[str, ...], list[float]] = {}
+    """Seconds of each experiment that is left: medians of finished ones like it, else of the assumption.
+
+    What was served from records or not run says nothing of an experiment that will be proven.
+    """
+    known: dict[tuple[bool, tuple[str, ...]], list[float]] = {}
     for row in done:
         if row.get("total_s") is not None and row["ending"] not in WITHOUT_OUTCOME:
-            for name in _alike(row):
-                known.setdefault(name, []).append(float(row["total_s"]))
+            open_ = bool(row.get("recorded")) or row["ending"] == "not-proven"
+            gates = cast("dict[str, str]", row.get("gates") or {})
+            proven = not open_ and gates.get("determinism") in {"pass", "fail"}
+            for level, name in enumerate(_alike(row)):
+                known.setdefault((False, name), []).append(float(row["total_s"]))
+                if proven or (level == 0 and not open_):  # its kernel needed no proof, others may
+                    known.setdefault((True, name), []).append(float(row["total_s"]))
     medians = {name: statistics.median(values) for name, values in known.items()}
     found: list[float] = []
+    measured = False
     for each in left:
         look = looks[_same(each)]
         if look.tokens[each.axes.evidence] is None:
             found.append(1.0)
             continue
-        likely = (medians[name] for name in _alike(each.axes.plain()) if name in medians)
-        found.append(next(likely, _assumed(each, look)))
-    return found, bool(medians)
+        proof = _kind(each, look) == "proof"
+        likely = next((medians[proof, name] for name in _alike(each.axes.plain()) if (proof, name) in medians), None)
+        measured = measured or likely is not None
+        found.append(_assumed(each, look) if likely is None else likely)
+    return found, measured
 
 
 def _alike(axes: Mapping[str, Any]) -> tuple[tuple[str, ...], ...]:
@@ -238,11 +249,14 @@ def _alike(axes: Mapping[str, Any]) -> tuple[tuple[str, ...], ...]:
     )
 
 
-def _assumed(experiment: Experiment, look: _Look) -> float:
+def _kind(experiment: Experiment, look: _Look) -> str:
     request = experiment.request
     recorded = look.settings.prove.executor == "recorded"
-    kind = "proof" if request.build and request.prove and not recorded else "build" if request.build else "neither"
-    return ASSUMED_S[kind] + (ASSUMED_MODEL_S if look.destination is not None else 0.0)
+    return "proof" if request.build and request.prove and not recorded else "build" if request.build else "neither"
+
+
+def _assumed(experiment: Experiment, look: _Look) -> float:
+    return ASSUMED_S[_kind(experiment, look)] + (ASSUMED_MODEL_S if look.destination is not None else 0.0)
 
 
 def _money(left: list[Experiment], looks: Mapping[tuple[str, ...], _Look]) -> Money:

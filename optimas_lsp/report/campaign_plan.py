@@ -46,7 +46,7 @@ def as_text(plan: Plan, found: Estimate) -> str:
         lines.append(
             f"evidence     {found.missing:,} experiments have none of their kind in the report and end at once"
         )
-    ground = "from the experiments that are finished" if found.measured else "assumed, nothing has run yet"
+    ground = "from the experiments that are finished" if found.measured else "assumed, nothing of the kind has run yet"
     lines.append(f"time         about {span(found.seconds)} with {found.workers} workers ({ground})")
     lines.append(f"cost         {_money(found)}")
     lines += [f"before       {problem}" for problem in found.problems]

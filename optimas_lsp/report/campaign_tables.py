@@ -91,8 +91,8 @@ _SPECIAL = str.maketrans(
 
 
 def as_latex(tables: Sequence[Table]) -> str:
-    """One ``table`` environment each, for the package booktabs."""
-    return "% needs \\usepackage{booktabs}\n" + "\n".join(_latex(table) for table in tables)
+    """One ``table`` environment each, made smaller where it is wider than the page; booktabs and graphicx."""
+    return "% needs \\usepackage{booktabs,graphicx}\n" + "\n".join(_latex(table) for table in tables)
 
 
 def _latex(table: Table) -> str:
@@ -101,6 +101,7 @@ def _latex(table: Table) -> str:
         r"\begin{table}",
         rf"  \caption{{{_plain(table.title)}. {_plain(' '.join(table.notes))}}}",
         rf"  \label{{tab:{table.name}}}",
+        r"  \resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%",
         rf"  \begin{{tabular}}{{{shape}}}",
         r"    \toprule",
         "    " + " & ".join(_plain(column.name) for column in table.columns) + r" \\",
@@ -109,7 +110,7 @@ def _latex(table: Table) -> str:
     for row in table.rows:
         cells = (_plain(_line(value, column.kind)) for value, column in zip(row, table.columns, strict=True))
         lines.append("    " + " & ".join(cells) + r" \\")
-    lines += [r"    \bottomrule", r"  \end{tabular}", r"\end{table}"]
+    lines += [r"    \bottomrule", r"  \end{tabular}}", r"\end{table}"]
     return "\n".join(lines) + "\n"
 
 

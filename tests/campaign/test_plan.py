@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -109,8 +110,16 @@ def test_the_plan_tells_count_time_cost_and_commands_before_anything_runs(
     file = campaign("accuracy", evidence=("pc", "ia"), build=True, more=model)
     done = CliRunner().invoke(app, ["campaign", "plan", str(file)])
     assert done.exit_code == 0, done.output
-    for words in ("2 experiments, 0 finished", "assumed, nothing has run yet", "USD 0.0", "1 experiments have none",
-                  "nvcc -O3 -arch=sm_90", "send ", "openai, model gpt-5", "there is no key"):  # fmt: skip
+    for words in (
+        "2 experiments, 0 finished",
+        "assumed, nothing of the kind has run yet",
+        "USD 0.0",
+        "send ",
+        "1 experiments have none",
+        "nvcc -O3 -arch=sm_90",
+        "openai, model gpt-5",
+        "there is no key",
+    ):
         assert words in done.output
     assert not (tmp_path / "results").exists()
     data = json.loads(CliRunner().invoke(app, ["campaign", "plan", str(file), "--format", "json"]).output)
@@ -133,6 +142,28 @@ def test_every_question_that_a_model_may_be_asked_counts_for_its_rate_and_cost(c
     assert cost[1][1] > 3 * cost[0][1]  # each try sends the answers before it
     assert cost[2][0] == pytest.approx(4 * cost[0][0])
     assert cost[2][1] > 8 * cost[0][1]
+
+
+def test_what_records_served_in_seconds_says_nothing_of_the_time_that_proofs_take(campaign: Write) -> None:
+    plan = Plan.of(read(campaign(evidence=("pc", "rl"), build=True)))
+    first = plan.experiments[0]
+    row = {
+        "key": first.key,
+        **first.axes.plain(),
+        "ending": "proven",
+        "total_s": 10.0,
+        "gates": {"determinism": "pass"},
+    }
+    served = {**row, "recorded": "recorded on NVIDIA H200, 2026-12-01"}
+    assert (estimate(plan, [served]).seconds, estimate(plan, [served]).measured) == (10.0, True)
+    settings = first.request.settings
+    assert settings is not None
+    here = {"settings": {**settings, "prove": {**settings["prove"], "executor": "local"}}}
+    moved = tuple(dataclasses.replace(each, request=each.request.model_copy(update=here)) for each in plan.experiments)
+    local = dataclasses.replace(plan, experiments=moved)
+    for useless in (served, {**row, "ending": "not-proven"}, {**row, "ending": "program-failed"}):
+        assert (estimate(local, [useless]).seconds, estimate(local, [useless]).measured) == (150.0, False)
+    assert (estimate(local, [row]).seconds, estimate(local, [row]).measured) == (10.0, True)
 
 
 def test_what_a_campaign_file_makes_pilot_jobs_and_connections_run_is_shown_too(campaign: Write) -> None:
