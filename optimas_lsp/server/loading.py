@@ -21,6 +21,7 @@ from optimas_lsp.server.editor import Editor, Progress
 from optimas_lsp.server.jobs import Loaded, LoadRequest, load
 from optimas_lsp.server.reports import Search, Stamp, search, stamp
 from optimas_lsp.server.snapshot import Folder
+from optimas_lsp.server.turns import Turns, nearest
 from optimas_lsp.server.views import OpenReport
 
 if TYPE_CHECKING:
@@ -70,6 +71,8 @@ class Loader:
     background: Background
     on_change: Callable[[], None]
     on_settled: Callable[[], None]
+    looked_at: Callable[[], Iterable[Path]] = tuple
+    """Folders of the open files: what lies near them is read first."""
     cache: Path | None = None
     reports: dict[Path, OpenReport] = field(default_factory=dict[Path, OpenReport])
     failures: dict[Path, str] = field(default_factory=dict[Path, str])
@@ -79,8 +82,11 @@ class Loader:
     cut_short: bool = False
     _keys: dict[Path, Key] = field(default_factory=dict[Path, Key])
     _tasks: dict[Path, asyncio.Task[None]] = field(default_factory=dict[Path, "asyncio.Task[None]"])
-    _slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(LOADS_AT_ONCE))
+    _turns: Turns = field(init=False)
     _batch: _Batch = field(default_factory=_Batch)
+
+    def __post_init__(self) -> None:
+        self._turns = Turns(LOADS_AT_ONCE, lambda path: nearest(path, self.looked_at()))
 
     async def find(self, folders: Iterable[Folder]) -> list[Wanted]:
         """Every report in the folders, newest first; looking happens off the loop."""
@@ -153,7 +159,7 @@ class Loader:
         path = wish.path
         task = asyncio.current_task()
         try:
-            async with self._slots:
+            async with self._turns.of(path):
                 await self._begin(path)
                 loaded = await load(self._request(wish, folders), lambda read, total: self._step(path, read, total))
             self._opened(path, wish.stamp, loaded)

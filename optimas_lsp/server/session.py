@@ -47,7 +47,9 @@ class Session:
     def __init__(self, server: HardenedServer) -> None:
         self.editor = Editor(server)
         self.background = Background()
-        self.loader = Loader(self.editor, self.background, self._reports_changed, self._explain_nothing)
+        self.loader = Loader(
+            self.editor, self.background, self._reports_changed, self._explain_nothing, self._folders_looked_at
+        )
         self.snapshot = Snapshot()
         self.ready = asyncio.Event()
         self.rewrites: Rewrites | None = None
@@ -121,6 +123,10 @@ class Session:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
 
     # -- documents ----------------------------------------------------------------------------------------------------
+
+    def _folders_looked_at(self) -> list[Path]:
+        """Folders of the open files."""
+        return [each.path.parent for each in self.snapshot.documents.values() if each.path is not None]
 
     def did_open(self, params: types.DidOpenTextDocumentParams) -> None:
         """Take over a text the client has opened."""
