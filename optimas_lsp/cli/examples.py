@@ -9,6 +9,16 @@ import typer
 
 FAILURES = "2: a failure, said in one sentence. 130: interrupted with Ctrl-C."
 
+START = """\
+Begin with:
+  optimas demo                              a sample, shown (in a clone)
+  optimas doctor                            what works on this machine
+  optimas profile -- ./app arguments        make a report, on the GPU machine
+  optimas analyze app.ncu-rep --source .    where it waits and why
+  optimas optimize app.cu --profile app.ncu-rep
+optimas COMMAND --help has examples; docs/command-line.md is the manual.
+"""
+
 EXAMPLES: dict[str, tuple[str, ...]] = {
     "analyze": (
         "optimas analyze app.ncu-rep --source .",
