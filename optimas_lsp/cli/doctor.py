@@ -11,6 +11,8 @@ from optimas_lsp.cli.options import Format, TextOrJson
 from optimas_lsp.errors import ConfigError
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from optimas_lsp.cli.checkup import Check, Checkup, Mapped
 
 
@@ -66,10 +68,15 @@ def _show(found: Checkup) -> None:
     target = console()
     width = max(len(check.id) for check in found.checks)
     for check in found.checks:
-        target.print(_row(check, width), highlight=False)
+        _row(target, check, width)
         if check.remedy and check.status != "ok":
             style = "bold" if check.status == "failed" else "dim"
             paragraph(target, Text(f"→ {check.remedy}", style), indent=width + 10)
+    if any(check.status == "failed" for check in found.checks):
+        verdict = "Something that reading reports or serving an editor needs is amiss: see failed."
+    else:
+        verdict = "Everything that reading reports and serving an editor need is there; what is absent is optional."
+    target.print(f"\n{verdict}", highlight=False)
     if found.mapping:
         target.print()
     for row in found.mapping:
@@ -79,8 +86,13 @@ def _show(found: Checkup) -> None:
             target.print(Text(f"{'':9}→ {plain(row.path)}"))
 
 
-def _row(check: Check, width: int) -> object:
+def _row(target: Console, check: Check, width: int) -> None:
+    """One check; what was found is wrapped beside its name."""
     from rich.text import Text
 
     style = {"ok": "green", "absent": "yellow", "failed": "bold red"}[check.status]
-    return Text.assemble((f"{check.status:8}", style), f"{check.id:{width}}  {check.found}")
+    label = Text.assemble((f"{check.status:8}", style), f"{check.id:{width}}  ")
+    for row in Text(check.found).wrap(target, max(target.width - len(label), 20)):
+        row.rstrip()
+        target.print(label + row, highlight=False)
+        label = Text(" " * len(label))
