@@ -51,7 +51,7 @@ class Faults:
             self._place(name).unlink(missing_ok=True)
 
     def _place(self, name: str) -> Path:
-        return self.results.folder / "programs" / f"{name}.json"
+        return self.results.programs / f"{name}.json"
 
 
 def _own(unchanged: str, axes: Axes) -> str:

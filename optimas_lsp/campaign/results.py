@@ -44,6 +44,11 @@ class Results:
     def _files(self) -> Path:
         return self.folder / "experiments"
 
+    @property
+    def programs(self) -> Path:
+        """The folder of what is known of programs without any change (``faults.py``)."""
+        return self.folder / "programs"
+
     def place(self, key: str) -> Path:
         """The file of an experiment, whether it is there or not."""
         return self._files / key[:2] / f"{key}{SUFFIX}"
@@ -142,6 +147,7 @@ class Results:
                     raise ResultsError(
                         "this campaign is running already", where=self.folder, remedy="optimas campaign status shows it"
                     ) from None
-            for part in self._files.glob("*/.*.part"):  # of writers that were killed
-                part.unlink(missing_ok=True)
+            for parts in (self._files.glob("*/.*.part"), self.programs.glob(".*.part")):
+                for part in parts:  # of writers that were killed
+                    part.unlink(missing_ok=True)
             yield

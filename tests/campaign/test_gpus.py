@@ -53,7 +53,7 @@ int main(void) {
     snprintf(mine, sizeof mine, PLACE "/timed-%s", device);
     snprintf(other, sizeof other, PLACE "/timed-%c", device[0] == '0' ? '1' : '0');
     close(open(mine, O_CREAT, 0600));
-    for (int i = 0; access(other, R_OK); i++) { if (i > 15000) return 3; usleep(10000); }
+    for (int i = 0; access(other, R_OK); i++) { if (i > 40000) return 3; usleep(10000); }
     return unlink(alone) ? 4 : 0;
 }
 """
@@ -63,7 +63,7 @@ OWN = """\
 [target]
 build = [["gcc", "-O1", "-o", "build/main", "main.c"]]
 inputs = { default = ["build/main"] }
-time_limit_s = 200
+time_limit_s = 500
 
 [search]
 candidates = 1

@@ -160,6 +160,9 @@ def test_a_fault_in_timing_is_that_of_a_kernel_on_an_input_and_every_other_of_th
     assert faults.of("two", axes(input="large", kernel="j")) == Fault("build", "it does not build")
     faults.forget([("two", axes(input="other"))])
     assert faults.of("two", axes()) is None
+    (tmp_path / "programs" / ".left.part").touch()
+    with faults.results.alone():
+        assert not [*(tmp_path / "programs").glob(".*")], "leavings of a killed writer are removed"
     for damaged in (tmp_path / "programs").glob("*.json"):
         damaged.write_text("{", "utf-8")
     assert faults.of("one", axes()) is None
