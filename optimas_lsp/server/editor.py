@@ -10,6 +10,7 @@ import asyncio
 import itertools
 import logging
 from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,9 @@ logger = logging.getLogger(__name__)
 
 ANSWER_SECONDS = 30.0
 """How long the client may take to answer what is no question to the user."""
+
+BAR_SECONDS = 2.0
+"""How long work may wait for its progress bar; it begins without, and the bar comes when the client has it."""
 
 SECTION = "optimas"
 
@@ -52,6 +56,7 @@ class Editor:
     announce: bool = True
     _refreshes: dict[str, _Refresh] = field(default_factory=dict[str, _Refresh])
     _late: asyncio.Future[Any] | None = None
+    _opening: set[asyncio.Task[None]] = field(default_factory=set[asyncio.Task[None]])
     _tokens: itertools.count[int] = field(default_factory=itertools.count)
 
     def publish(self, params: Encoded) -> None:
@@ -180,49 +185,75 @@ class Editor:
             logger.warning("the client did not register %s: %s", method, error or "no answer")
 
     async def progress(self, title: str, given: types.ProgressToken | None = None) -> Progress:
-        """A progress bar the user may cancel; a silent one where the client has none.
+        """A progress bar the user may cancel; a silent one where the client has none, and until it has it.
 
         ``given`` is the token of a request, with which the client is ready to show progress.
         """
         begin = types.WorkDoneProgressBegin(title=title, cancellable=True, percentage=0)
+        bar = Progress(self.server)
         if given is not None:
-            self.server.work_done_progress.begin(given, begin)
-            return Progress(self.server, given)
-        if not self.client.work_done_progress:
-            return Progress(self.server, None)
+            bar.show(given, begin)
+        elif self.client.work_done_progress:
+            opening = asyncio.ensure_future(self._open_bar(bar, begin))
+            self._opening.add(opening)
+            opening.add_done_callback(self._opening.discard)
+            try:
+                await asyncio.wait({opening}, timeout=BAR_SECONDS)
+            except asyncio.CancelledError:
+                bar.end("cancelled")  # nobody has it who could
+                raise
+        return bar
+
+    async def _open_bar(self, bar: Progress, begin: types.WorkDoneProgressBegin) -> None:
         token = f"optimas-{next(self._tokens)}"
         try:
             wish = self.server.work_done_progress.create_async(token)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
-            # Not wait_for: before Python 3.12 it forgets a cancellation that comes together with the answer.
             async with asyncio.timeout(ANSWER_SECONDS):
                 await wish
         except (TimeoutError, JsonRpcException) as error:
             logger.warning("the client shows no progress: %s", error or "no answer")
-            return Progress(self.server, None)
-        self.server.work_done_progress.begin(token, begin)
-        return Progress(self.server, token)
+            tokens_of(self.server.work_done_progress).pop(token, None)
+        else:
+            bar.show(token, begin)
 
 
-@dataclass(frozen=True, slots=True)
 class Progress:
-    """One progress bar; a token of None shows nothing."""
+    """One progress bar: silent until it is shown, as it may never be."""
 
-    server: HardenedServer
-    token: types.ProgressToken | None
+    def __init__(self, server: HardenedServer) -> None:
+        self._server = server
+        self.token: types.ProgressToken | None = None
+        self._last: types.WorkDoneProgressReport | None = None
+        self._act: Callable[[], object] | None = None
+        self._over = False
+
+    def show(self, token: types.ProgressToken, begin: types.WorkDoneProgressBegin) -> None:
+        """The client is ready for it under this token; what was said before is caught up with."""
+        if self._over:
+            tokens_of(self._server.work_done_progress).pop(token, None)
+            return
+        self.token = token
+        self._server.work_done_progress.begin(token, begin)
+        tokens_of(self._server.work_done_progress)[token].add_done_callback(self._cancelled)
+        if self._last is not None:
+            self._server.work_done_progress.report(token, self._last)
+
+    def _cancelled(self, done: Future[Any]) -> None:
+        if done.cancelled() and self._act is not None:
+            self._act()
 
     def on_cancel(self, act: Callable[[], object]) -> None:
         """Do ``act`` when the user cancels."""
-        if self.token is not None:
-            future = tokens_of(self.server.work_done_progress)[self.token]
-            future.add_done_callback(lambda done: act() if done.cancelled() else None)
+        self._act = act
 
     def report(self, text: str, percentage: int | None = None) -> None:
         """Say how far the work is (percentage 0 to 100)."""
+        self._last = types.WorkDoneProgressReport(message=text, percentage=percentage)
         if self.token is not None:
-            value = types.WorkDoneProgressReport(message=text, percentage=percentage)
-            self.server.work_done_progress.report(self.token, value)
+            self._server.work_done_progress.report(self.token, self._last)
 
     def end(self, text: str) -> None:
         """Say how the work ended."""
+        self._over = True
         if self.token is not None:
-            self.server.work_done_progress.end(self.token, types.WorkDoneProgressEnd(message=text))
+            self._server.work_done_progress.end(self.token, types.WorkDoneProgressEnd(message=text))

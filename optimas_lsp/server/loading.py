@@ -203,7 +203,7 @@ class Loader:
     async def _begin(self, path: Path) -> None:
         batch = self._batch
         if batch.progress is None:
-            batch.progress = Progress(self.editor.server, None)
+            batch.progress = Progress(self.editor.server)
             batch.progress = await self.editor.progress("Reading GPU profiles")
             batch.progress.on_cancel(self.cancel_all)
         batch.progress.report(path.name, batch.percentage())

@@ -366,6 +366,7 @@ async def test_the_progress_bar_cancels_its_job(
     compiler.hold()
     job = await editor.command("optimizeKernel", uri, None)
     await compiler.began()
+    await editor.until(lambda: any(each[0].title == job["title"] for each in editor.progress_reports.values()))
     bars = {token: all_ for token, all_ in editor.progress_reports.items() if all_[0].title == job["title"]}
     editor.window_work_done_progress_cancel(types.WorkDoneProgressCancelParams(next(iter(bars))))
     assert (await editor.job(job["id"]))["state"] == "cancelled"

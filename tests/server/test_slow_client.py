@@ -12,6 +12,7 @@ from pygls.exceptions import JsonRpcException
 from optimas_lsp.server import editor as outward
 from optimas_lsp.server.client import Client
 from optimas_lsp.server.editor import Editor
+from optimas_lsp.server.hardening import tokens_of
 
 if TYPE_CHECKING:
     from conftest import Spoken
@@ -23,6 +24,7 @@ pytestmark = pytest.mark.asyncio
 def moment(monkeypatch: pytest.MonkeyPatch) -> None:
     """An answer that is no decision of the user's is waited for only as long as a turn of the loop or two."""
     monkeypatch.setattr(outward, "ANSWER_SECONDS", 0.01)
+    monkeypatch.setattr(outward, "BAR_SECONDS", 0.01)
 
 
 @pytest.fixture
@@ -65,6 +67,54 @@ async def test_what_is_never_answered_is_given_up(spoken: Spoken, editor: Editor
         await editor.apply(edit)
     assert not await editor.open(tmp_path)
     assert (await editor.progress("a job")).token is None
+    while editor._opening:
+        await asyncio.wait(editor._opening, timeout=60)
+        await asyncio.sleep(0)
+    assert not tokens_of(spoken.server.work_done_progress)
     await editor.register("optimas", types.WORKSPACE_DID_CHANGE_CONFIGURATION, None)
     editor.client = Client(configuration=False)
     assert await editor.configuration([None], lambda: None) is None
+
+
+async def test_work_begins_without_its_bar_which_comes_late_with_what_was_said_last(
+    spoken: Spoken, editor: Editor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outward, "ANSWER_SECONDS", 60.0)
+    await spoken.initialize()
+    stopped = asyncio.Event()
+    late, over = await editor.progress("late"), await editor.progress("over")
+    late.on_cancel(stopped.set)
+    late.report("one")
+    late.report("two", 50)
+    over.report("one")
+    over.end("done")
+    assert asked(spoken, types.PROGRESS) == []
+    first, second = asked(spoken, types.WINDOW_WORK_DONE_PROGRESS_CREATE)
+    for each in (second, first):
+        spoken.say({"id": each["id"], "result": None})
+    shown = await spoken.wire.until(lambda: asked(spoken, types.PROGRESS)[1:])
+    (begin, *_), token = asked(spoken, types.PROGRESS), first["params"]["token"]
+    assert (begin["params"]["token"], begin["params"]["value"]["title"]) == (token, "late")
+    assert (shown[0]["params"]["token"], shown[0]["params"]["value"]["message"]) == (token, "two")
+    assert list(tokens_of(spoken.server.work_done_progress)) == [token]
+    spoken.say({"method": types.WINDOW_WORK_DONE_PROGRESS_CANCEL, "params": {"token": token}})
+    await asyncio.wait_for(stopped.wait(), 60)
+    late.end("done")
+    assert not tokens_of(spoken.server.work_done_progress)
+
+
+async def test_a_bar_whose_work_was_cancelled_before_it_came_is_never_shown(
+    spoken: Spoken, editor: Editor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outward, "ANSWER_SECONDS", 60.0)
+    monkeypatch.setattr(outward, "BAR_SECONDS", 60.0)
+    await spoken.initialize()
+    work = asyncio.ensure_future(editor.progress("cancelled"))
+    (question,) = await spoken.wire.until(lambda: asked(spoken, types.WINDOW_WORK_DONE_PROGRESS_CREATE))
+    work.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await work
+    spoken.say({"id": question["id"], "result": None})
+    await asyncio.wait(editor._opening, timeout=60)
+    assert asked(spoken, types.PROGRESS) == []
+    assert not tokens_of(spoken.server.work_done_progress)
