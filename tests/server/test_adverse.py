@@ -155,3 +155,28 @@ async def test_a_yes_that_comes_when_the_job_is_cancelled_runs_nothing(
     assert asked == 2
     assert not (state / "consent.json").exists()
     assert [each.name for each in compiler.script.parent.iterdir()] == ["nvcc"]
+
+
+@pytest.mark.full
+async def test_an_edit_without_an_answer_is_given_up_and_noticed_when_the_text_has_it(
+    connect: Connect, place: Callable[[str], Path]
+) -> None:
+    editor, uri = await started(connect, place("adjacent"), BUILT)
+    job = await editor.job((await editor.command("optimizeKernel", uri, None))["id"])
+    never = asyncio.Event()
+
+    async def silent(params: types.ApplyWorkspaceEditParams) -> types.ApplyWorkspaceEditResult:
+        editor.edits.append(params)
+        await never.wait()
+        return types.ApplyWorkspaceEditResult(applied=False)
+
+    editor.protocol.fm.features.pop(types.WORKSPACE_APPLY_EDIT)
+    editor.feature(types.WORKSPACE_APPLY_EDIT)(silent)
+    answer = await editor.command("applyOutcome", job["id"])
+    assert not answer["applied"]
+    assert "did not apply the edit: no answer within 30 s; nothing was changed" in answer["sentence"]
+    editor.take(editor.edits[0].edit)
+    await editor.until(lambda: any(each["offer"] == "applied" for each in editor.jobs if each["id"] == job["id"]))
+    assert (await editor.command("applyOutcome", job["id"]))["sentence"] == "adjacent_kernel is rewritten already"
+    assert len(editor.edits) == 1
+    never.set()
