@@ -9,6 +9,7 @@ import { Outcomes } from "./outcome";
 import { Pages } from "./pages";
 import type { Place } from "./protocol";
 import { findInterpreter, onInterpreterChange } from "./python";
+import { MachineCodes } from "./sass/commands";
 import { Session } from "./session";
 import { Status } from "./status";
 
@@ -25,6 +26,7 @@ export function activate(context: vscode.ExtensionContext): void {
   const jobs = new JobsTree();
   const jobsStatus = new JobsStatus();
   const outcomes = new Outcomes((command, ...args) => running.execute(command, ...args), pages);
+  const codes = new MachineCodes(running);
   session = running;
 
   context.subscriptions.push(
@@ -36,6 +38,7 @@ export function activate(context: vscode.ExtensionContext): void {
     jobs.view,
     jobsStatus,
     outcomes,
+    codes,
     running,
     running.onPhase((phase) => {
       status.enter(phase, running.reason);
@@ -63,6 +66,7 @@ export function activate(context: vscode.ExtensionContext): void {
       void running.restart();
     }),
     ...commands(context, running, tree, heat, output),
+    ...machineCode(codes),
   );
   void running.restart().then(() => followPythonExtension(context, running));
   output.info(`activated in ${(performance.now() - began).toFixed(1)} ms`);
@@ -111,6 +115,21 @@ function commands(
       return uri === undefined ? undefined : showData(await running.execute("optimas.whyMapped", uri));
     }),
     register("reveal", (place: Place) => reveal(place)),
+  ];
+}
+
+/** Commands about machine code; those about an instruction are about the one at the cursor unless one is given. */
+function machineCode(codes: MachineCodes): vscode.Disposable[] {
+  const register = (name: string, run: (...args: never[]) => unknown): vscode.Disposable =>
+    vscode.commands.registerCommand(`optimas.client.${name}`, run);
+  return [
+    register("machineCode", (given?: unknown) => codes.show(given)),
+    register("machineCodeKernel", (given?: unknown) => codes.show(given)),
+    register("machineCodeSource", (uri?: string, line?: number) => codes.toSource(uri, line)),
+    register("machineCodeCause", () => codes.toEdge("waits_for")),
+    register("machineCodeWaiting", () => codes.toEdge("awaited_by")),
+    register("machineCodeWaits", () => codes.chooseEdge()),
+    register("machineCodeRow", (uri: string, row: number) => codes.toRow(uri, row)),
   ];
 }
 

@@ -97,7 +97,12 @@ function where(): Where {
   return vscode.workspace.getConfiguration("optimas").get<Where>("heat", ON);
 }
 
+/** Whether heat is shown anywhere. */
+export function heated(): boolean {
+  return where() !== "off";
+}
+
 /** Index into STEPS of the step that `share` reaches; -1 below the first. */
-function level(share: number): number {
+export function level(share: number): number {
   return STEPS.findLastIndex((step) => share >= step);
 }

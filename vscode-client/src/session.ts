@@ -61,6 +61,8 @@ export class Session implements vscode.Disposable {
   readonly onJobs = this.lists.event;
   readonly onHotspots = this.changes.event;
   phase: Phase = "stopped";
+  /** Commands of the server, as code actions and lenses name them, that the editor does in its own way. */
+  readonly instead = new Map<string, (...args: readonly unknown[]) => Promise<void>>();
   /** Why the server is not running, in words; empty while it is. */
   reason = "";
 
@@ -133,7 +135,10 @@ export class Session implements vscode.Disposable {
       markdown: { isTrusted: false, supportHtml: false },
       progressOnInitialization: true,
       middleware: {
-        executeCommand: async (command, args, next): Promise<unknown> => ((await refused(command)) ? undefined : next(command, args)),
+        executeCommand: async (command, args, next): Promise<unknown> => {
+          const own = this.instead.get(command);
+          return own !== undefined ? own(...(args as unknown[])) : (await refused(command)) ? undefined : next(command, args);
+        },
         window: { showDocument: showIn(this.pages) },
         handleWorkDoneProgress: progress((token) => {
           void this.client?.sendNotification("window/workDoneProgress/cancel", { token });
