@@ -1,7 +1,7 @@
 // Drives a real VS Code in a headless Chromium. Reads one task as JSON on standard input, writes what it saw as JSON.
 // Every wait is for something visible, never for a time. A failure leaves failure.png among the screenshots.
 // A key press can be lost while the window is still being put together, so what can be pressed again is (`persist`).
-import { copyFile, readFile, writeFile } from "node:fs/promises";
+import { copyFile, readFile, rename, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { basename, join, resolve } from "node:path";
 import { text } from "node:stream/consumers";
@@ -108,6 +108,14 @@ class Window {
     });
   }
 
+  /** Gives the keyboard to the editor at the right. */
+  async secondGroup() {
+    await this.persist(async (timeout) => {
+      await this.page.keyboard.press("Control+2");
+      await this.page.locator(".editor-group-container").nth(1).locator(".monaco-editor.focused").waitFor({ timeout });
+    });
+  }
+
   async goToLine(line) {
     await this.persist(async (timeout) => {
       await this.ask("Control+G", `:${line}`, undefined, timeout);
@@ -124,6 +132,16 @@ class Window {
   async cursorLine() {
     const words = await this.page.locator("#status\\.editor\\.selection").textContent();
     return Number(/Ln (\d+)/.exec(words ?? "")?.[1] ?? 0);
+  }
+
+  async cursorAt(line) {
+    const words = new RegExp(`^Ln ${line},`);
+    await this.page.locator("#status\\.editor\\.selection", { hasText: words }).waitFor();
+  }
+
+  /** Waits until no line of a file is marked. */
+  async unmarked(file) {
+    await this.page.waitForFunction(MARKS, { name: file, style: null });
   }
 
   /** Shows the hover at the cursor and answers its text and whether it holds a table. */
@@ -295,10 +313,52 @@ class Window {
     return inner;
   }
 
+  /**
+   * The lines of a file that are marked, by the style of their bar, with the words behind each: {solid: ["…"], double: …}.
+   * A mark lies in a layer of its own, at the height of its line.
+   */
+  marks(name) {
+    return this.page.evaluate(MARKS, { name });
+  }
+
+  /** Waits for a line of `file` that has `text`, a mark of that style and, behind it, `words`; answers all its marks. */
+  async marked(file, style, text, words = "") {
+    await this.page.waitForFunction(MARKS, { name: file, style, text, words });
+    return await this.marks(file);
+  }
+
   shot(name) {
     return this.page.screenshot({ path: join(task.shots, `${name}.png`) });
   }
 }
+
+/**
+ * Runs in the page: lines of the visible editor of the tab `name` that carry a bar at their left, by its style. With a
+ * style only if one of that style has `text` and, behind it, `words`; with null only if there is none at all.
+ */
+const MARKS = ({ name, style, text, words }) => {
+  const found = {};
+  for (const group of document.querySelectorAll(".editor-group-container")) {
+    if (group.querySelector(".tab.active")?.getAttribute("data-resource-name") !== name) {
+      continue;
+    }
+    const lines = new Map([...group.querySelectorAll(".view-lines > .view-line")].map((line) => [line.style.top, line]));
+    for (const mark of group.querySelectorAll(".view-overlays .cdr")) {
+      const look = getComputedStyle(mark);
+      const line = lines.get(mark.parentElement.style.top);
+      if (look.borderLeftWidth === "3px" && line !== undefined) {
+        const behind = [...line.querySelectorAll("span")].map((span) => getComputedStyle(span, "::after").content);
+        const said = behind.filter((each) => each.startsWith('"')).join(" ");
+        (found[look.borderLeftStyle] ??= []).push({ text: line.textContent.replaceAll("\u00a0", " "), words: said });
+      }
+    }
+  }
+  if (style === undefined) {
+    return found;
+  }
+  const fits = (each) => each.text.includes(text) && each.words.includes(words);
+  return style === null ? Object.keys(found).length === 0 : (found[style] ?? []).some(fits);
+};
 
 const HEAT_COUNT_IS = (wanted) => {
   const marks = [...document.querySelectorAll(".monaco-editor .glyph-margin-widgets div, .monaco-editor .cgmr")];
@@ -608,6 +668,94 @@ const scenarios = {
     await window.command("Optimas: Show the Known Findings of This File Again");
     await row.first().waitFor({ state: "detached" });
     return seen;
+  },
+
+  /** Machine code beside the source: in step both ways, along the waits, through edits, without its report, closed. */
+  async machineCode(window, { file, name, load, use, call, after, header, report, aside }) {
+    const seen = {};
+    const { keyboard } = window.page;
+    const toCode = () => window.secondGroup();
+    await window.start(file, load.line);
+    await window.command("Optimas: Show Machine Code Beside the Source");
+    await window.page.locator(`.tab[data-resource-name="${name}"]`).waitFor();
+    seen.ofLine = await window.marked(name, "solid", load.sass);
+    await window.marked(name, "dotted", use.sass, "waits for the line at the cursor");
+    await window.shot("line");
+
+    await toCode();
+    await window.goToLine(use.text);
+    seen.cause = await window.marked(name, "double", load.sass, "the instruction at the cursor waits for this");
+    await window.marked(file, "solid", call);
+    seen.source = await window.marked(file, "double", load.source, "waits for this");
+    seen.hover = await window.hover();
+    await window.shot("instruction");
+    await window.page.locator(".monaco-hover:not(.hidden) a", { hasText: load.sass }).first().click();
+    await window.cursorAt(load.text);
+    await window.page.keyboard.press("Escape");
+
+    // By keyboard: to what it waits for and back, who waits, and to the source.
+    await window.goToLine(use.text);
+    await keyboard.press("Alt+ArrowUp");
+    await window.cursorAt(load.text);
+    await keyboard.press("Alt+ArrowLeft");
+    await window.cursorAt(use.text);
+    await window.goToLine(load.text);
+    await keyboard.press("Alt+ArrowDown");
+    await window.cursorAt(use.text);
+    await keyboard.press("Enter");
+    await window.page.locator(`.tab.active[data-resource-name="${header.file}"]`).waitFor();
+    await window.cursorAt(header.line);
+    await window.marked(name, "solid", use.sass);
+    seen.header = await window.marks(header.file);
+    await window.command("View: Close Editor");
+
+    // A line whose instructions are out of view brings them into view.
+    await window.openFile(file);
+    await window.goToLine(after.line);
+    seen.after = await window.marked(name, "solid", after.sass);
+
+    await window.goToLine(1);
+    await keyboard.press("Home");
+    await keyboard.type("// one more line\n");
+    await window.goToLine(load.line + 1);
+    seen.moved = await window.marked(name, "solid", load.sass);
+    await keyboard.press("End");
+    await keyboard.type(" // changed");
+    await window.unmarked(name);
+    await window.shot("changed");
+    await keyboard.press("Control+Z");
+    await window.marked(name, "solid", load.sass);
+
+    await rename(join(task.workspace, report), aside);
+    await window.page.locator(".view-line", { hasText: /cannot.be.shown/ }).first().waitFor();
+    await window.unmarked(name);
+    seen.gone = await window.lines();
+    await window.shot("gone");
+    await rename(aside, join(task.workspace, report));
+    await window.marked(name, "solid", load.sass);
+
+    await toCode();
+    await window.goToLine(use.text);
+    await window.marked(file, "solid", call);
+    await window.command("View: Close Editor");
+    await window.page.locator(`.tab[data-resource-name="${name}"]`).waitFor({ state: "detached" });
+    await window.unmarked(file);
+    return seen;
+  },
+
+  /** A file with several kernels: which one is asked; another one afterwards, from its machine code. */
+  async machineCodeOfAnother(window, { file, line, names, name }) {
+    await window.start(file, line);
+    const firsts = [];
+    for (const each of names) {
+      await window.choose(`Optimas: ${firsts.length === 0 ? "Show Machine Code Beside the Source" : "Show the Machine Code of Another Kernel of This File…"}`, each);
+      await window.page.locator(`.tab.active[data-resource-name="${name}"]`).waitFor();
+      await window.page.locator(".view-line", { hasText: each.replaceAll(" ", "\u00a0") }).first().waitFor();
+      firsts.push(await window.page.locator(`.tab[data-resource-name="${name}"]`).count());
+      await window.secondGroup();
+    }
+    await window.shot("another");
+    return { tabs: firsts };
   },
 
   /** Without a mouse: from the tree through a row's menu to the question, which Escape answers with no. */

@@ -128,6 +128,7 @@ function machineCode(codes: MachineCodes): vscode.Disposable[] {
     register("machineCodeSource", (uri?: string, line?: number) => codes.toSource(uri, line)),
     register("machineCodeCause", () => codes.toEdge("waits_for")),
     register("machineCodeWaiting", () => codes.toEdge("awaited_by")),
+    register("machineCodeBack", () => codes.back()),
     register("machineCodeWaits", () => codes.chooseEdge()),
     register("machineCodeRow", (uri: string, row: number) => codes.toRow(uri, row)),
   ];

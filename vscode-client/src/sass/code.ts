@@ -71,6 +71,9 @@ export interface Wait {
 /** Of the kernel's stalled samples: a wait that takes less is not marked. */
 const LEAST = 0.001;
 
+/** As the listing has it: what takes less is not spoken of. */
+const WORTH = 0.005;
+
 /** The code with its instructions found by text line, by source line, and by each other. */
 export class Indexed {
   /** The text line, from 0, of every row. */
@@ -151,6 +154,24 @@ export class Indexed {
   /** Name of a file and line, as the text has it. */
   name([file, line]: Profiled): string {
     return `${/[^/\\]*$/.exec(this.code.files[file] ?? "?")?.[0] ?? "?"}:${String(line)}`;
+  }
+
+  /** Of `rows` the one that costs most, by its own stalls and those it causes; undefined where none is worth telling. */
+  heaviest(rows: readonly number[]): number | undefined {
+    const costs = rows.map((row): readonly [number, number] => {
+      const about = this.code.rows[row];
+      const caused = (about?.awaited_by ?? []).reduce((sum, edge) => sum + edge.samples, 0);
+      return [row, this.share((about?.stalled ?? 0) + caused)];
+    });
+    const [most] = costs.filter(([, share]) => share >= WORTH).sort(([, a], [, b]) => b - a);
+    return most?.[0];
+  }
+
+  /** From the opcode, or its predicate, to the end of the instruction, as columns of a text line; the whole line of a heading. */
+  sassIn(line: number): readonly [start: number, end: number] {
+    const text = this.code.listing[line]?.text ?? "";
+    const found = /0x[0-9a-f]+ {2}(\S+(?: \S+)*)/d.exec(text)?.indices?.[1];
+    return found ?? [0, text.length];
   }
 
   /** Part of the kernel's stalled samples, 0 to 1. */

@@ -12,6 +12,8 @@ export class MachineCodes implements vscode.Disposable {
   private readonly step: Step;
   private readonly disposables: vscode.Disposable[];
   private hotspots: Hotspots = EMPTY;
+  /** Where the jumps along waits began, the last one last: the editor's own history leaves out jumps of a few lines. */
+  private trail: { readonly uri: string; readonly line: number }[] = [];
 
   constructor(session: Session) {
     this.views = new Views((command, ...args) => session.execute(command, ...args));
@@ -21,7 +23,9 @@ export class MachineCodes implements vscode.Disposable {
       ...reading(this.views),
       session.onHotspots((now) => {
         this.hotspots = now;
-        const files = now.heat.map((file) => vscode.Uri.parse(file.uri, true).toString());
+        const uris = now.heat.map((file) => vscode.Uri.parse(file.uri, true));
+        // A window on another machine names the same file by another scheme; its path is the same.
+        const files = [...new Set(uris.flatMap((uri) => [uri.fsPath, uri.path]))];
         void vscode.commands.executeCommand("setContext", "optimas.profiledFiles", files);
         if (session.phase === "running") {
           this.views.refresh();
@@ -123,18 +127,36 @@ export class MachineCodes implements vscode.Disposable {
     return picked === undefined ? undefined : this.toRow(at.view.uri.toString(), picked.row);
   }
 
-  /** To an instruction, as a jump that the editor's own “Go Back” undoes. */
+  /** To an instruction; `back` leads to where it was asked from. */
   async toRow(uri: string, row: number): Promise<void> {
-    const view = this.views.at(vscode.Uri.parse(uri, true));
-    const line = view?.code?.lineOf.get(row);
-    if (view === undefined || line === undefined) {
+    const from = vscode.window.visibleTextEditors.find((editor) => editor.document.uri.toString() === uri);
+    const line = this.at(uri, 0)?.view.code?.lineOf.get(row);
+    if (line === undefined) {
+      return;
+    }
+    if (from !== undefined) {
+      this.trail.push({ uri, line: from.selection.active.line });
+    }
+    await this.toLine(uri, line);
+  }
+
+  /** Back along the jumps that were made; after the first of them, back as anywhere in the editor. */
+  async back(): Promise<void> {
+    const last = this.trail.pop();
+    await (last === undefined || this.at(last.uri, 0) === undefined
+      ? vscode.commands.executeCommand("workbench.action.goBack")
+      : this.toLine(last.uri, last.line));
+  }
+
+  private async toLine(uri: string, line: number): Promise<void> {
+    const view = this.at(uri, line)?.view;
+    if (view === undefined) {
       return;
     }
     const document = await vscode.workspace.openTextDocument(view.uri);
-    const column = Math.max(0, document.lineAt(line).text.indexOf("0x"));
-    const place = new vscode.Position(line, column);
+    const place = new vscode.Position(Math.min(line, document.lineCount - 1), view.code?.sassIn(line)[0] ?? 0);
     const editor = await vscode.window.showTextDocument(document, { viewColumn: columnOf(view) ?? vscode.ViewColumn.Active, preview: false });
-    const goTo = "editor.action.goToLocations";
+    const goTo = "editor.action.goToLocations"; // a jump, for the editor's own history
     await vscode.commands.executeCommand(goTo, view.uri, editor.selection.active, [new vscode.Location(view.uri, place)], "goto", "");
   }
 

@@ -39,22 +39,27 @@ export class Marks implements vscode.Disposable {
   private readonly line = mark("inStep", "solid", vscode.OverviewRulerLane.Full);
   private readonly cause = mark("cause", "double", vscode.OverviewRulerLane.Center);
   private readonly waiting = mark("waiting", "dotted", vscode.OverviewRulerLane.Right);
+  private readonly words = vscode.window.createTextEditorDecorationType({});
   private readonly heat = [1, 2, 3, 4, 5].map((step) =>
     vscode.window.createTextEditorDecorationType({ isWholeLine: true, backgroundColor: color(`instructionHeat${String(step)}`) }),
   );
   private readonly never = vscode.window.createTextEditorDecorationType({ opacity: "0.6" });
 
-  show(editor: vscode.TextEditor, { own, causes, waiting }: Lines): void {
-    const inside = (line: number): boolean => line < editor.document.lineCount;
-    const range = (line: number): vscode.Range => editor.document.lineAt(line).range;
+  /** In machine code the words stand right behind the instruction, where a narrow window still shows them. */
+  show(editor: vscode.TextEditor, { own, causes, waiting }: Lines, code?: Indexed): void {
+    const { document } = editor;
+    const inside = (line: number): boolean => line < document.lineCount;
+    const range = (line: number): vscode.Range => document.lineAt(line).range;
+    const behind = (line: number): vscode.Range => (code === undefined ? range(line) : document.validateRange(new vscode.Range(line, code.sassIn(line)[0], line, code.sassIn(line)[1])));
+    const color = new vscode.ThemeColor("editorCodeLens.foreground");
     editor.setDecorations(this.line, own.filter(inside).map(range));
-    for (const [type, words] of [[this.cause, causes], [this.waiting, waiting]] as const) {
-      const options = [...words].filter(([line]) => inside(line)).map(([line, contentText]): vscode.DecorationOptions => ({
-        range: range(line),
-        renderOptions: { after: { contentText, color: new vscode.ThemeColor("editorCodeLens.foreground"), margin: "0 0 0 2em" } },
-      }));
-      editor.setDecorations(type, options);
-    }
+    editor.setDecorations(this.cause, [...causes.keys()].filter(inside).map(range));
+    editor.setDecorations(this.waiting, [...waiting.keys()].filter(inside).map(range));
+    const words = [...causes, ...waiting].filter(([line]) => inside(line));
+    editor.setDecorations(
+      this.words,
+      words.map(([line, contentText]) => ({ range: behind(line), renderOptions: { after: { contentText, color, margin: "0 0 0 2em" } } })),
+    );
   }
 
   /** Heat behind the instructions, by their share of the kernel's stalled samples; what never ran is dimmed. */
@@ -79,7 +84,7 @@ export class Marks implements vscode.Disposable {
   }
 
   dispose(): void {
-    for (const type of [this.line, this.cause, this.waiting, this.never, ...this.heat]) {
+    for (const type of [this.line, this.cause, this.waiting, this.words, this.never, ...this.heat]) {
       type.dispose();
     }
   }

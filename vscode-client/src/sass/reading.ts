@@ -66,12 +66,11 @@ function hover(code: Indexed, row: Row, uri: vscode.Uri): vscode.MarkdownString 
     row.executed === null ? "" : row.executed === 0 ? "never executed" : `executed ${row.executed.toLocaleString("en")} times by a warp`,
     row.threads === null ? "" : `${row.threads.toFixed(1)} active threads of 32`,
   ];
-  text.appendText(facts.filter((fact) => fact !== "").join("; "));
-  text.appendMarkdown("\n\n");
+  text.appendMarkdown(`${plain(facts.filter((fact) => fact !== "").join("; "))}\n\n`);
   const samples = `${row.samples.toLocaleString("en")} samples, ${row.stalled.toLocaleString("en")} of stalled warps`;
-  text.appendText(row.samples === 0 ? "no samples" : `${samples}: ${percent(code.share(row.stalled))} of the kernel's stalls`);
+  text.appendMarkdown(row.samples === 0 ? "no samples" : `${samples}: ${percent(code.share(row.stalled))} of the kernel's stalls`);
   if (row.reasons.length > 0) {
-    text.appendMarkdown("\n\n| stall reason | samples | of this instruction's |\n|---|---:|---:|\n");
+    text.appendMarkdown("\n\n| stall reason | samples | of its stalls |\n|---|---:|---:|\n");
     for (const [reason, count] of row.reasons) {
       text.appendMarkdown(`| ${plain(reason)} | ${count.toLocaleString("en")} | ${percent(count / Math.max(row.stalled, 1))} |\n`);
     }
@@ -90,9 +89,9 @@ function ends(text: vscode.MarkdownString, code: Indexed, uri: vscode.Uri, title
     const row = code.code.rows[edge.row];
     if (row !== undefined) {
       const where = row.places[0] === undefined ? "" : ` at ${code.name(row.places[0])}`;
-      text.appendMarkdown(`- ${command(GO_TO_ROW, plain(brief(row)), uri.toString(), edge.row)}`);
-      text.appendText(`${where}: ${percent(code.share(edge.samples))} of the kernel's stalls, ${edge.reason} (${KINDS[edge.kind]}; ${edge.confidence})`);
-      text.appendMarkdown("\n");
+      const link = command(GO_TO_ROW, plain(brief(row)).replaceAll(" ", "\u00a0"), uri.toString(), edge.row);
+      const words = `${where}: ${percent(code.share(edge.samples))} of the kernel's stalls, ${edge.reason} (${KINDS[edge.kind]}; ${edge.confidence})`;
+      text.appendMarkdown(`- ${link}${plain(words)}\n`);
     }
   }
 }

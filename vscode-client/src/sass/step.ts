@@ -110,7 +110,8 @@ export class Step implements vscode.Disposable {
         const about = new About(code, rows, "the line at the cursor");
         drawn.set(editor, about.inCode());
         drawn.set(from, joined(drawn.get(from) ?? NOTHING, about.inSource(uri.toString(), from.selection.active.line)));
-        bring(reveal, editor, about.inCode().own);
+        const heaviest = code.heaviest(rows);
+        bring(reveal, editor, heaviest === undefined ? about.inCode().own : [code.lineOf.get(heaviest) ?? 0]);
       } else if (from === editor) {
         const line = from.selection.active.line;
         const about = new About(code, code.rowsOfText(line), "the instruction at the cursor");
@@ -128,7 +129,7 @@ export class Step implements vscode.Disposable {
       }
     }
     for (const [editor, lines] of drawn) {
-      this.marks.show(editor, lines);
+      this.marks.show(editor, lines, this.views.at(editor.document.uri)?.code);
     }
   }
 
