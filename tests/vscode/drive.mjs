@@ -720,7 +720,7 @@ const scenarios = {
     await window.goToLine(load.line + 1);
     seen.moved = await window.marked(name, "solid", load.sass);
     await keyboard.press("End");
-    await keyboard.type(" // changed");
+    await keyboard.type(";");
     await window.unmarked(name);
     await window.shot("changed");
     await keyboard.press("Control+Z");

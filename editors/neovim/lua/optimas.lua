@@ -1,6 +1,6 @@
 --- Optimas in Neovim: starts the server, lists hotspots in the quickfix list, shows heat in the sign column.
 ---
---- :Optimas asks for rewrites and deals with them (optimas/jobs.lua).
+--- :Optimas asks for rewrites and deals with them (optimas/jobs.lua), and shows machine code (optimas/sass.lua).
 ---
 ---   require('optimas').setup()                      -- needs `optimas-lsp` on PATH
 ---   require('optimas').setup({ cmd = { '/path/to/venv/bin/optimas-lsp' }, heat = false })
@@ -9,6 +9,7 @@
 local M = {}
 
 local jobs = require('optimas.jobs')
+local sass = require('optimas.sass')
 
 local HOTSPOTS = 'optimas.hotspots'
 local GROUP = 'optimas_heat'
@@ -57,15 +58,17 @@ local function request(client, method, params, handler)
   return client.request(method, params, handler)
 end
 
----Runs a command of the server and calls `with`, if any, with the answer; says why when it cannot.
-local function execute(command, arguments, with)
+---Runs a command of the server and calls `with`, if any, with the answer; calls `failed` with why when it cannot, or says it.
+local function execute(command, arguments, with, failed)
   local client = clients()[1]
   if not client then
     vim.notify('Optimas is not running: open a CUDA or Triton file first', vim.log.levels.WARN)
     return
   end
   request(client, 'workspace/executeCommand', { command = command, arguments = arguments }, function(problem, answer)
-    if problem then
+    if problem and failed then
+      failed(problem.message or vim.inspect(problem))
+    elseif problem then
       vim.notify('Optimas: ' .. (problem.message or vim.inspect(problem)), vim.log.levels.ERROR)
     elseif with and answer and answer ~= vim.NIL then
       with(answer)
@@ -74,6 +77,7 @@ local function execute(command, arguments, with)
 end
 
 jobs.execute = execute
+sass.execute = execute
 
 ---Asks what is hot and calls `with` with the answer (schema optimas.hotspots/1).
 local function ask(with)
@@ -150,6 +154,8 @@ local function level(share)
   end
   return found
 end
+
+sass.level = level
 
 ---Draws the signs of one buffer anew.
 local function paint(bufnr)
@@ -253,6 +259,48 @@ local function on_anything(command, arguments)
   end)
 end
 
+---Shows the machine code of the kernel named so, or of the one of this file: the user's choice where there are several.
+local function machine_code(name)
+  local view = sass.views[vim.api.nvim_get_current_buf()]
+  local uri = view and view.uri or vim.uri_from_bufnr(0)
+  ask(function(answer)
+    local found = {}
+    local row = view and 0 or vim.api.nvim_win_get_cursor(0)[1] - 1
+    for _, report in ipairs(answer.reports) do
+      for _, kernel in ipairs(report.shown and report.kernels or {}) do
+        local place = value(kernel.place)
+        local here = place and vim.uri_from_fname(vim.uri_to_fname(place.uri)) == uri
+        if name and (kernel.mangled == name or kernel.name:find(name, 1, true)) or (not name and here) then
+          local file = place and place.uri or uri
+          table.insert(found, { uri = file, kernel = kernel, above = here and place.line <= row and place.line or -1 })
+        end
+      end
+    end
+    table.sort(found, function(a, b)
+      if a.above ~= b.above then
+        return a.above > b.above
+      end
+      return (value(a.kernel.share) or 0) > (value(b.kernel.share) or 0)
+    end)
+    if #found == 0 and name then
+      vim.notify(string.format("Optimas: no kernel with '%s' in its name was profiled", name), vim.log.levels.WARN)
+    elseif #found < 2 then
+      sass.open(found[1] and found[1].uri or uri, found[1] and found[1].kernel.mangled)
+    else
+      vim.ui.select(found, {
+        prompt = 'Machine code of which kernel?',
+        format_item = function(each)
+          return each.kernel.name
+        end,
+      }, function(each)
+        if each then
+          sass.open(each.uri, each.kernel.mangled)
+        end
+      end)
+    end
+  end)
+end
+
 ---What follows :Optimas, and what it does.
 M.commands = {
   hotspots = M.hotspots,
@@ -288,6 +336,7 @@ M.commands = {
   unknown = function()
     execute('optimas.unmarkKnown', { vim.uri_from_bufnr(0) })
   end,
+  sass = machine_code,
   jobs = jobs.show,
   preview = jobs.preview,
   outcome = jobs.outcome,
@@ -355,9 +404,11 @@ local function configuration()
     settings = { optimas = next(M.options.settings) and M.options.settings or vim.empty_dict() },
     init_options = { hotspots = true, jobs = true, announce = false },
     on_attach = on_attach,
+    on_exit = vim.schedule_wrap(sass.ended),
     handlers = {
       ['optimas/hotspotsChanged'] = function()
         M.refresh()
+        sass.refresh()
       end,
       ['optimas/jobsChanged'] = function(_, answer)
         jobs.follow(answer)
