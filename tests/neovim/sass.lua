@@ -41,7 +41,7 @@ local function marks(bufnr)
   local found = {}
   local all = vim.api.nvim_buf_get_extmarks(bufnr, vim.api.nvim_get_namespaces().optimas_sass_marks, 0, -1, { details = true })
   for _, mark in ipairs(all) do
-    local group = mark[4].line_hl_group or mark[4].cursorline_hl_group or 'unknown'
+    local group = mark[4].hl_group
     found[group] = found[group] or {}
     local words = mark[4].virt_text and mark[4].virt_text[1][1] or ''
     table.insert(found[group], { text = lines(bufnr)[mark[2] + 1], words = words })

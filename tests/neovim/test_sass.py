@@ -74,12 +74,12 @@ def test_source_and_machine_code_walk_in_step_along_what_waits_for_what(find: An
     assert LOAD in seen["cursor"], "the listing stands at the costliest instruction of the line"
     assert any(LOAD in each["text"] for each in seen["line"]["OptimasInStep"])
     (waiting,) = (each for each in seen["line"]["OptimasWaiting"] if USE in each["text"])
-    assert waiting["words"].startswith("◀ waits for the line at the cursor: 86 % of all stalls, long_scoreboard")
+    assert waiting["words"].startswith("◀ waits for it: 86 % of all stalls (long_scoreboard)")
 
     own = seen["instruction"]
     assert [each["text"] for each in own["source"]["OptimasInStep"]] == [source[LINE]], "the call in the kernel"
     (cause,) = (each for each in own["code"]["OptimasCause"] if LOAD in each["text"])
-    assert "waits for this: 86 %" in cause["words"]
+    assert "◀ cause of 86 %" in cause["words"]
     assert seen["syntax"] == "optimasSassOpcode"
 
     assert LOAD in seen["cause"]

@@ -679,17 +679,17 @@ const scenarios = {
     await window.command("Optimas: Show Machine Code Beside the Source");
     await window.page.locator(`.tab[data-resource-name="${name}"]`).waitFor();
     seen.ofLine = await window.marked(name, "solid", load.sass);
-    await window.marked(name, "dotted", use.sass, "waits for the line at the cursor");
+    await window.marked(name, "dotted", use.sass, "waits for it");
     await window.shot("line");
 
     await toCode();
     await window.goToLine(use.text);
-    seen.cause = await window.marked(name, "double", load.sass, "the instruction at the cursor waits for this");
+    seen.cause = await window.marked(name, "double", load.sass, "cause of");
     await window.marked(file, "solid", call);
-    seen.source = await window.marked(file, "double", load.source, "waits for this");
+    seen.source = await window.marked(file, "double", load.source, "cause of");
     seen.hover = await window.hover();
     await window.shot("instruction");
-    await window.page.locator(".monaco-hover:not(.hidden) a", { hasText: load.sass }).first().click();
+    await window.page.locator(".monaco-hover:not(.hidden) a", { hasText: load.sass.trim() }).first().click();
     await window.cursorAt(load.text);
     await window.page.keyboard.press("Escape");
 
@@ -706,8 +706,19 @@ const scenarios = {
     await window.page.locator(`.tab.active[data-resource-name="${header.file}"]`).waitFor();
     await window.cursorAt(header.line);
     await window.marked(name, "solid", use.sass);
-    seen.header = await window.marks(header.file);
+    seen.header = await window.marked(header.file, "solid", header.text);
     await window.command("View: Close Editor");
+
+    // A heading's place is a link to the source.
+    await toCode();
+    await window.goToLine(load.text);
+    await window.persist(async (timeout) => {
+      const link = window.page.locator(".editor-group-container").nth(1).locator(".detected-link", { hasText: new RegExp(`:${load.line}$|^${load.sass.trim()}$`) });
+      await link.first().click({ modifiers: ["Control"], timeout });
+      await window.page.locator(`.tab.active[data-resource-name="${file}"]`).waitFor({ timeout });
+      await window.page.locator(".editor-group-container").first().locator(".monaco-editor.focused").waitFor({ timeout });
+    });
+    await window.cursorAt(load.line);
 
     // A line whose instructions are out of view brings them into view.
     await window.openFile(file);
@@ -740,22 +751,59 @@ const scenarios = {
     await window.command("View: Close Editor");
     await window.page.locator(`.tab[data-resource-name="${name}"]`).waitFor({ state: "detached" });
     await window.unmarked(file);
+
+    // The light bulb's “Show the machine code of …” leads to the same, not to a file.
+    await window.openFile(file);
+    await window.goToLine(load.line + 1);
+    await window.persist(async (timeout) => {
+      await window.actions();
+      const chosen = window.page.locator(".action-widget .monaco-list-row.action.focused", { hasText: "Show the machine code" });
+      for (let down = 0; down < 20 && (await chosen.count()) === 0; down++) {
+        await keyboard.press("ArrowDown");
+      }
+      await chosen.waitFor({ timeout });
+      await keyboard.press("Enter");
+      await window.page.locator(`.tab[data-resource-name="${name}"]`).waitFor({ timeout });
+    });
+    await window.marked(name, "solid", load.sass);
     return seen;
   },
 
   /** A file with several kernels: which one is asked; another one afterwards, from its machine code. */
   async machineCodeOfAnother(window, { file, line, names, name }) {
     await window.start(file, line);
-    const firsts = [];
-    for (const each of names) {
-      await window.choose(`Optimas: ${firsts.length === 0 ? "Show Machine Code Beside the Source" : "Show the Machine Code of Another Kernel of This File…"}`, each);
-      await window.page.locator(`.tab.active[data-resource-name="${name}"]`).waitFor();
-      await window.page.locator(".view-line", { hasText: each.replaceAll(" ", "\u00a0") }).first().waitFor();
-      firsts.push(await window.page.locator(`.tab[data-resource-name="${name}"]`).count());
+    const titles = ["Show Machine Code Beside the Source", "Show the Machine Code of Another Kernel of This File…"];
+    const tabs = [];
+    for (const [turn, title] of titles.entries()) {
+      await window.choose(`Optimas: ${title}`, names[turn]);
+      await window.page.locator(`.tab[data-resource-name="${name}"]`).nth(turn).waitFor();
       await window.secondGroup();
+      await window.persist(async (timeout) => {
+        await window.page.keyboard.press("Control+Home"); // it opens at its costliest instruction
+        await window.page.locator(".editor-group-container").nth(1).locator(".view-line", { hasText: names[turn] }).first().waitFor({ timeout });
+      });
+      tabs.push(await window.page.locator(`.tab[data-resource-name="${name}"]`).count());
     }
     await window.shot("another");
-    return { tabs: firsts };
+    return { tabs };
+  },
+
+  /** The picture of the manual: an instruction, what it waits for, and both in the source. */
+  async machineCodePicture(window, { file, name, themes, load, use }) {
+    await window.start(file, load.line);
+    await window.page.keyboard.press("Control+B");
+    await window.command("Optimas: Show Machine Code Beside the Source");
+    await window.marked(name, "solid", load.sass);
+    await window.secondGroup();
+    await window.goToLine(use.text);
+    for (const theme of themes) {
+      await window.choose("Preferences: Color Theme", theme);
+      await window.page.locator(`.monaco-workbench${/Contrast/.test(theme) ? ".hc-black" : /Light/.test(theme) ? ".vs" : ".vs-dark"}`).waitFor();
+      await window.marked(name, "double", load.sass, "cause of");
+      await window.marked(file, "double", load.source, "cause of");
+      await window.shot(`machine-code-${theme.replaceAll(/\W+/g, "-")}`);
+    }
+    return {};
   },
 
   /** Without a mouse: from the tree through a row's menu to the question, which Escape answers with no. */

@@ -50,6 +50,16 @@ def test_commands_in_menus_are_declared() -> None:
     }
 
 
+def test_keys_for_machine_code_are_active_nowhere_else() -> None:
+    contributes = _contributes()
+    language, *_ = (each["language"] for each in contributes["grammars"])
+    declared = {entry["command"] for entry in contributes["commands"]}
+    assert contributes["keybindings"]
+    for each in contributes["keybindings"]:
+        assert each["command"] in declared
+        assert each["when"] == f"editorTextFocus && editorLangId == {language}"
+
+
 def test_whatever_a_row_offers_can_be_reached_by_keyboard() -> None:
     menus = _contributes()["menus"]
     rows = menus["view/item/context"]

@@ -62,7 +62,13 @@ export class MachineCodes implements vscode.Disposable {
     try {
       const view = await this.views.open(source, mangled, this.hotspots);
       const document = await vscode.workspace.openTextDocument(view.uri);
-      await vscode.window.showTextDocument(document, { viewColumn: columnOf(view) ?? vscode.ViewColumn.Beside, preserveFocus: true, preview: false });
+      const viewColumn = columnOf(view) ?? vscode.ViewColumn.Beside;
+      const preserveFocus = from?.document.uri.scheme !== SCHEME; // from the source one goes on reading the source
+      const shown = vscode.window.visibleTextEditors.some((each) => each.document === document);
+      const editor = await vscode.window.showTextDocument(document, { viewColumn, preserveFocus, preview: false });
+      if (!shown) {
+        place(editor, view, from);
+      }
       this.step.start(from);
     } catch (error) {
       void vscode.window.showErrorMessage(`Optimas: ${error instanceof Error ? error.message : String(error)}`);
@@ -194,6 +200,18 @@ export class MachineCodes implements vscode.Disposable {
     for (const disposable of [...this.disposables, this.step, this.views]) {
       disposable.dispose();
     }
+  }
+}
+
+/** Puts the cursor on the costliest instruction of the source line that it was asked from, or else of the kernel. */
+function place(editor: vscode.TextEditor, { code }: View, from: vscode.TextEditor | undefined): void {
+  const rows = from === undefined ? [] : (code?.rowsOfSource(from.document.uri.toString(), from.selection.active.line + 1) ?? []);
+  const row = code?.heaviest(rows) ?? rows[0] ?? code?.heaviest([...code.lineOf.keys()]);
+  const line = row === undefined ? undefined : code?.lineOf.get(row);
+  if (line !== undefined) {
+    const start = new vscode.Position(line, 0);
+    editor.selection = new vscode.Selection(start, start);
+    editor.revealRange(new vscode.Range(start, start), vscode.TextEditorRevealType.InCenter);
   }
 }
 

@@ -28,10 +28,10 @@ export interface Lines {
 
 export const NOTHING: Lines = { own: [], causes: new Map(), waiting: new Map() };
 
-/** What stands behind a line that `what` waits for, or that waits for `what`. */
-export function wordsAt(code: Indexed, wait: Wait, side: "causes" | "waiting", what: string): string {
-  const words = side === "causes" ? `◀ ${what} waits for this` : `◀ waits for ${what}`;
-  return `${words}: ${percent(code.share(wait.samples))} of all stalls, ${wait.reasons.join(", ")}`;
+/** What stands behind a line that the cursor's instructions wait for, or that waits for them. */
+export function wordsAt(code: Indexed, wait: Wait, side: "causes" | "waiting"): string {
+  const words = side === "causes" ? "◀ cause of" : "◀ waits for it:";
+  return `${words} ${percent(code.share(wait.samples))} of all stalls (${wait.reasons.join(", ")})`;
 }
 
 /** The marks of lines that the cursor is about, in either text. */

@@ -73,6 +73,7 @@ export class Step implements vscode.Disposable {
       const line = this.left.get(document.uri.toString());
       if (view?.code === undefined) {
         this.left.set(document.uri.toString(), line ?? this.cursors.get(editor) ?? 0);
+        editor.revealRange(new vscode.Range(0, 0, 0, 0)); // the sentence is short, the text was long
       } else if (line !== undefined) {
         this.left.delete(document.uri.toString());
         const at = new vscode.Position(Math.min(line, document.lineCount - 1), 0);
@@ -107,14 +108,14 @@ export class Step implements vscode.Disposable {
       if (from.document.uri.scheme !== SCHEME) {
         const { uri } = from.document;
         const rows = code.rowsOfSource(uri.toString(), from.selection.active.line + 1);
-        const about = new About(code, rows, "the line at the cursor");
+        const about = new About(code, rows);
         drawn.set(editor, about.inCode());
         drawn.set(from, joined(drawn.get(from) ?? NOTHING, about.inSource(uri.toString(), from.selection.active.line)));
         const heaviest = code.heaviest(rows);
         bring(reveal, editor, heaviest === undefined ? about.inCode().own : [code.lineOf.get(heaviest) ?? 0]);
       } else if (from === editor) {
         const line = from.selection.active.line;
-        const about = new About(code, code.rowsOfText(line), "the instruction at the cursor");
+        const about = new About(code, code.rowsOfText(line));
         drawn.set(editor, about.inCode());
         const places = code.placesOfText(line);
         for (const source of visible.filter((each) => each.document.uri.scheme !== SCHEME)) {
@@ -147,7 +148,6 @@ class About {
   constructor(
     private readonly code: Indexed,
     private readonly rows: readonly number[],
-    private readonly what: string,
   ) {
     this.waits = { causes: code.waits(rows, "waits_for"), waiting: code.waits(rows, "awaited_by") };
   }
@@ -178,7 +178,7 @@ class About {
   }
 
   private words(wait: Wait, side: Side): string {
-    return wordsAt(this.code, wait, side, this.what);
+    return wordsAt(this.code, wait, side);
   }
 }
 

@@ -183,19 +183,21 @@ end
 local function mark(bufnr, line, group, words)
   if line <= vim.api.nvim_buf_line_count(bufnr) then
     vim.api.nvim_buf_set_extmark(bufnr, MARKS, line - 1, 0, {
-      line_hl_group = group,
+      end_row = line,
+      strict = false, -- the last line has none after it
+      hl_group = group,
+      hl_eol = true,
       virt_text = words and { { words, 'OptimasWait' } } or nil,
       priority = 50,
     })
   end
 end
 
----Marks the other ends of the waits of `rows`, in the listing and in the sources that are shown.
-local function mark_waits(view, bufnr, rows, what)
-  for _, side in ipairs({ { 'waits_for', '◀ ' .. what .. ' waits for this', 'OptimasCause' },
-    { 'awaited_by', '◀ waits for ' .. what, 'OptimasWaiting' } }) do
+---Marks the other ends of the waits of `rows` in the listing.
+local function mark_waits(view, bufnr, rows)
+  for _, side in ipairs({ { 'waits_for', '◀ cause of', 'OptimasCause' }, { 'awaited_by', '◀ waits for it:', 'OptimasWaiting' } }) do
     for row, wait in pairs(waits(view, rows, side[1])) do
-      local words = string.format('%s: %s of all stalls, %s', side[2], percent(share(view, wait.samples)),
+      local words = string.format('%s %s of all stalls (%s)', side[2], percent(share(view, wait.samples)),
         table.concat(wait.reasons, ', '))
       mark(bufnr, view.line_of[row], side[3], words)
     end
@@ -244,7 +246,7 @@ function S.step()
     for _, row in ipairs(rows) do
       mark(current, view.line_of[row], 'OptimasInStep')
     end
-    mark_waits(view, current, rows, 'the instruction at the cursor')
+    mark_waits(view, current, rows)
     local moved = false
     for _, place in ipairs(places(view, line)) do
       local bufnr = vim.uri_to_bufnr(place.uri)
@@ -268,7 +270,7 @@ function S.step()
       for _, row in ipairs(rows) do
         mark(bufnr, each.line_of[row], 'OptimasInStep')
       end
-      mark_waits(each, bufnr, rows, 'the line at the cursor')
+      mark_waits(each, bufnr, rows)
       for _, win in ipairs(vim.fn.win_findbuf(bufnr)) do
         bring(win, heaviest(each, rows), true)
       end
