@@ -132,7 +132,8 @@ def effect(rewriting: Rewriting, changes: int = 1, again: KernelComparison | Non
     every = f", for {'both' if changes == 2 else f'all {changes}'} changes together" if changes > 1 else ""
     where = f"{timing.pairs} pairs of runs on input {timing.input or 'unknown'}{device}"
     interval = f"{100 * timing.level:g} % interval of the ratio {kernel.low:.4g} to {kernel.high:.4g}, {where}"
-    took = f"The kernel took {duration(kernel.baseline)} before and {duration(kernel.candidate)} after"
+    before, after = duration(kernel.baseline), duration(kernel.candidate)
+    took = f"All launches of a run took {before} together before and {after} after"
     parts = [f"{took}: {_factor(kernel)} ({interval}){every}."]
     for name, each in timing.others.items():
         if each.kernel_ns is not None:

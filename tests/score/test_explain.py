@@ -40,7 +40,8 @@ def test_the_chain_goes_from_the_evidence_to_the_measured_effect() -> None:
     assert "PC-1 waits for the value loaded at k.cu:6 (LDG)." in text
     assert "By the line that is waited for: 60.0 ± 3.0 % for k.cu:6 (BL-1, long_scoreboard)." in text
     assert "PC-1: long_scoreboard 100 ns before, 40 ns after (noise ± 5 ns): as implied." in text
-    assert "The kernel took 2 µs before and 1 µs after: 2 times shorter (95 % interval of the ratio 1.9 to 2.1" in text
+    assert "All launches of a run took 2 µs together before and 1 µs after: 2 times shorter" in text
+    assert "shorter (95 % interval of the ratio 1.9 to 2.1" in text
     assert "The whole program: the same within the noise" in text
 
 

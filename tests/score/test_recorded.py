@@ -79,7 +79,7 @@ def test_the_accuracy_samples_explanation_is_worth_reading(candidates: Callable[
     assert "each thread counts in a register and adds once" in first
     assert second.startswith("Change: batched-loads, accuracy.cu:28-51: ")
     assert "8 loads of a thread are in flight at once instead of one" in second
-    assert "719 µs before and 413 µs after: 1.742 times shorter" in effect
+    assert "719 µs together before and 413 µs after: 1.742 times shorter" in effect
     assert "The roofline allows 2.12 times at most" in effect
 
 
