@@ -702,6 +702,16 @@ const scenarios = {
     await window.goToLine(load.text);
     await keyboard.press("Alt+ArrowDown");
     await window.cursorAt(use.text);
+    await window.persist(async (timeout) => {
+      await keyboard.press("Alt+Enter");
+      const choices = window.page.locator(".quick-input-list .monaco-list-row");
+      await choices.first().waitFor({ timeout });
+      seen.choices = (await choices.allInnerTexts()).map((row) => row.replace(/\s+/g, " ").trim());
+    });
+    await keyboard.press("Enter");
+    await window.cursorAt(load.text);
+    await keyboard.press("Alt+ArrowLeft");
+    await window.cursorAt(use.text);
     await keyboard.press("Enter");
     await window.page.locator(`.tab.active[data-resource-name="${header.file}"]`).waitFor();
     await window.cursorAt(header.line);
@@ -766,6 +776,14 @@ const scenarios = {
       await window.page.locator(`.tab[data-resource-name="${name}"]`).waitFor({ timeout });
     });
     await window.marked(name, "solid", load.sass);
+
+    // A server that is started anew is asked anew: only it can know of one more line.
+    await window.command("Optimas: Restart the Server");
+    await window.goToLine(1);
+    await keyboard.press("Home");
+    await keyboard.type("// and one more\n");
+    await window.goToLine(load.line + 2);
+    await window.marked(name, "solid", load.sass);
     return seen;
   },
 
@@ -785,6 +803,24 @@ const scenarios = {
       tabs.push(await window.page.locator(`.tab[data-resource-name="${name}"]`).count());
     }
     await window.shot("another");
+
+    // From a row of the tree, with no source open.
+    await window.command("View: Close All Editors");
+    const menu = window.page.locator(".monaco-menu .action-item:not(.disabled) .action-label");
+    await window.persist(async (timeout) => {
+      await window.command("Optimas: Focus on Hotspots View");
+      await window.page.locator('.pane:has([aria-label^="Hotspots"]) .monaco-list:focus').waitFor({ timeout });
+      await window.page.keyboard.press("Home");
+      await window.page.keyboard.press("Shift+F10");
+      await menu.first().waitFor({ timeout });
+    });
+    const chosen = window.page.locator(".monaco-menu .action-item.focused", { hasText: "Show Machine Code" });
+    for (let down = 0; down < 20 && (await chosen.count()) === 0; down++) {
+      await window.page.keyboard.press("ArrowDown");
+    }
+    await window.page.keyboard.press("Enter");
+    await window.page.locator(`.tab.active[data-resource-name="${name}"]`).waitFor();
+    await window.page.locator(".view-line", { hasText: "mix_tiles" }).first().waitFor({ state: "attached" });
     return { tabs };
   },
 

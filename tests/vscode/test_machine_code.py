@@ -100,6 +100,9 @@ def test_source_and_machine_code_walk_in_step_along_what_waits_for_what(running:
     assert "long_scoreboard" in seen["hover"]["text"]
     assert "inlined into accuracy.cu" in seen["hover"]["text"]
     assert seen["hover"]["tables"] == 1
+    assert load.strip() in seen["choices"][0]
+    assert seen["choices"][0].startswith("waits for")
+    assert seen["choices"][-1].startswith("is waited for by")
     assert len(seen["header"]["solid"]) == 1
     assert seen["moved"]["solid"] == seen["ofLine"]["solid"]
     assert any("no open report" in line for line in seen["gone"]), "why there is none"

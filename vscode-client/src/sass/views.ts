@@ -17,6 +17,8 @@ export interface View {
   /** Nothing while it cannot be had; then the text says why. */
   code: Indexed | undefined;
   text: string;
+  /** It was not asked for again when something changed, because nobody saw it. */
+  behind: boolean;
 }
 
 type Execute = (command: string, ...args: unknown[]) => Promise<unknown>;
@@ -46,6 +48,11 @@ export class Views implements vscode.Disposable, vscode.TextDocumentContentProvi
       vscode.workspace.onDidOpenTextDocument((document) => {
         this.editedSource(document.uri.toString());
       }),
+      vscode.window.onDidChangeVisibleTextEditors(() => {
+        for (const view of this.all.filter((each) => each.behind && seen(each))) {
+          void this.again(view);
+        }
+      }),
     ];
   }
 
@@ -58,21 +65,27 @@ export class Views implements vscode.Disposable, vscode.TextDocumentContentProvi
   }
 
   provideTextDocumentContent(uri: vscode.Uri): string {
-    return this.at(uri)?.text ?? "Close this and ask for the machine code of the kernel again.\n";
+    return (this.at(uri) ?? this.reopened(uri)).text;
   }
 
   /** The document of a kernel, the costliest with code from `source` if `mangled` is null; fails with the server's words. */
   async open(source: string, mangled: string | null, hotspots: Hotspots): Promise<View> {
     const code = await this.ask(source, mangled);
-    const uri = uriOf(code, hotspots);
-    const known = this.at(uri);
-    if (known !== undefined) {
-      this.show(known, new Indexed(code));
-      return known;
-    }
-    const indexed = new Indexed(code);
-    const view: View = { uri, source, mangled: code.mangled, code: indexed, text: indexed.text };
+    const uri = uriOf(code, source, hotspots);
+    const known = this.all.find((view) => ofSame(view.uri, uri));
+    const view = known ?? { uri, source, mangled: code.mangled, code: undefined, text: "", behind: false };
+    this.views.set(view.uri.toString(), view);
+    this.newest.delete(view);
+    this.show(view, new Indexed(code));
+    return view;
+  }
+
+  /** A tab that the editor opened again by itself: its URI says what to ask for. */
+  private reopened(uri: vscode.Uri): View {
+    const [, mangled, source] = JSON.parse(uri.query) as [string, string, string];
+    const view: View = { uri, source, mangled, code: undefined, text: "The machine code is asked for.\n", behind: false };
     this.views.set(uri.toString(), view);
+    void this.again(view);
     return view;
   }
 
@@ -108,6 +121,10 @@ export class Views implements vscode.Disposable, vscode.TextDocumentContentProvi
   }
 
   private async again(view: View): Promise<void> {
+    view.behind = !seen(view) && view.code !== undefined;
+    if (view.behind) {
+      return;
+    }
     const number = ++this.asked;
     this.newest.set(view, number);
     let code: MachineCode | undefined;
@@ -164,14 +181,24 @@ export class Views implements vscode.Disposable, vscode.TextDocumentContentProvi
   }
 }
 
+function seen(view: View): boolean {
+  return vscode.window.visibleTextEditors.some((editor) => editor.document.uri.toString() === view.uri.toString());
+}
+
 /** One URI a kernel and report. The tab shows the last part of the path; the part before tells instantiations apart. */
-function uriOf(code: MachineCode, hotspots: Hotspots): vscode.Uri {
+function uriOf(code: MachineCode, source: string, hotspots: Hotspots): vscode.Uri {
   const report = hotspots.reports.find((each) => each.shown && each.name === code.report && each.kernels.some((kernel) => kernel.mangled === code.mangled));
   const base = report?.kernels.find((kernel) => kernel.mangled === code.mangled)?.baseName ?? code.kernel;
   const part = (name: string): string => name.replaceAll(/[/\\]/g, " ");
   return vscode.Uri.from({
     scheme: SCHEME,
     path: `/${part(code.kernel)}/${part(base)} (machine code)`,
-    query: JSON.stringify([report?.path ?? code.report, code.mangled]),
+    query: JSON.stringify([report?.path ?? code.report, code.mangled, source]),
   });
+}
+
+/** Whether two URIs are about one kernel of one report, whatever file they were asked from. */
+function ofSame(one: vscode.Uri, other: vscode.Uri): boolean {
+  const [[report, kernel], [otherReport, otherKernel]] = [one, other].map((uri) => JSON.parse(uri.query) as string[]) as [string[], string[]];
+  return report === otherReport && kernel === otherKernel;
 }
