@@ -134,9 +134,9 @@ class Window {
     return Number(/Ln (\d+)/.exec(words ?? "")?.[1] ?? 0);
   }
 
-  async cursorAt(line) {
+  async cursorAt(line, timeout = PATIENCE) {
     const words = new RegExp(`^Ln ${line},`);
-    await this.page.locator("#status\\.editor\\.selection", { hasText: words }).waitFor();
+    await this.page.locator("#status\\.editor\\.selection", { hasText: words }).waitFor({ timeout });
   }
 
   /** Waits until no line of a file is marked. */
@@ -678,8 +678,8 @@ const scenarios = {
     await window.start(file, load.line);
     await window.command("Optimas: Show Machine Code Beside the Source");
     await window.page.locator(`.tab[data-resource-name="${name}"]`).waitFor();
-    seen.ofLine = await window.marked(name, "solid", load.sass);
-    await window.marked(name, "dotted", use.sass, "waits for it");
+    await window.marked(name, "solid", load.sass);
+    seen.ofLine = await window.marked(name, "dotted", use.sass, "waits for it");
     await window.shot("line");
 
     await toCode();
@@ -689,19 +689,25 @@ const scenarios = {
     seen.source = await window.marked(file, "double", load.source, "cause of");
     seen.hover = await window.hover();
     await window.shot("instruction");
-    await window.page.locator(".monaco-hover:not(.hidden) a", { hasText: load.sass.trim() }).first().click();
-    await window.cursorAt(load.text);
-    await window.page.keyboard.press("Escape");
+    await window.persist(async (timeout) => {
+      await window.goToLine(use.text);
+      await window.hover();
+      await window.page.locator(".monaco-hover:not(.hidden) a", { hasText: load.sass.trim() }).first().click({ timeout });
+      await window.cursorAt(load.text, timeout);
+    });
+    await keyboard.press("Escape");
 
     // By keyboard: to what it waits for and back, who waits, and to the source.
+    const press = async (key, line) => {
+      await window.page.locator(".editor-group-container").nth(1).locator(".monaco-editor.focused").waitFor();
+      await keyboard.press(key);
+      await window.cursorAt(line);
+    };
     await window.goToLine(use.text);
-    await keyboard.press("Alt+ArrowUp");
-    await window.cursorAt(load.text);
-    await keyboard.press("Alt+ArrowLeft");
-    await window.cursorAt(use.text);
+    await press("Alt+ArrowUp", load.text);
+    await press("Alt+ArrowLeft", use.text);
     await window.goToLine(load.text);
-    await keyboard.press("Alt+ArrowDown");
-    await window.cursorAt(use.text);
+    await press("Alt+ArrowDown", use.text);
     await window.persist(async (timeout) => {
       await keyboard.press("Alt+Enter");
       const choices = window.page.locator(".quick-input-list .monaco-list-row");
@@ -710,11 +716,9 @@ const scenarios = {
     });
     await keyboard.press("Enter");
     await window.cursorAt(load.text);
-    await keyboard.press("Alt+ArrowLeft");
-    await window.cursorAt(use.text);
-    await keyboard.press("Enter");
+    await press("Alt+ArrowLeft", use.text);
+    await press("Enter", header.line);
     await window.page.locator(`.tab.active[data-resource-name="${header.file}"]`).waitFor();
-    await window.cursorAt(header.line);
     await window.marked(name, "solid", use.sass);
     seen.header = await window.marked(header.file, "solid", header.text);
     await window.command("View: Close Editor");
