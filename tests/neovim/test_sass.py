@@ -80,6 +80,8 @@ def test_source_and_machine_code_walk_in_step_along_what_waits_for_what(find: An
     assert [each["text"] for each in own["source"]["OptimasInStep"]] == [source[LINE]], "the call in the kernel"
     (cause,) = (each for each in own["code"]["OptimasCause"] if LOAD in each["text"])
     assert "◀ cause of 86 %" in cause["words"]
+    (line,) = (each for each in own["source"]["OptimasCause"] if each["text"] == source[LINE - 1])
+    assert line["words"].startswith("◀ cause of 86 %"), "the line that makes it wait"
     assert seen["syntax"] == "optimasSassOpcode"
 
     assert LOAD in seen["cause"]

@@ -825,6 +825,11 @@ const scenarios = {
     await window.page.keyboard.press("Enter");
     await window.page.locator(`.tab.active[data-resource-name="${name}"]`).waitFor();
     await window.page.locator(".view-line", { hasText: "mix_tiles" }).first().waitFor({ state: "attached" });
+
+    // Nor does the palette need one.
+    await window.command("View: Close All Editors");
+    await window.choose("Optimas: Show Machine Code Beside the Source", "mix_tiles");
+    await window.page.locator(`.tab.active[data-resource-name="${name}"]`).waitFor();
     return { tabs };
   },
 

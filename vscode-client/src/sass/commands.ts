@@ -1,5 +1,6 @@
 // The commands about machine code: show a kernel's, and go from an instruction to its source, its cause, who waits for it.
 import * as vscode from "vscode";
+import { kernelAt } from "../pointing";
 import { EMPTY, percent, type Hotspots, type Kernel } from "../protocol";
 import type { Session } from "../session";
 import { brief, type Edge } from "./code";
@@ -48,8 +49,9 @@ export class MachineCodes implements vscode.Disposable {
     }
     const uri = given instanceof vscode.Uri ? given : vscode.window.activeTextEditor?.document.uri;
     const view = this.views.at(uri);
-    if (uri === undefined) {
-      return tell("open a source file that was profiled first");
+    if (uri === undefined || (view === undefined && !this.profiled(uri))) {
+      const about = await kernelAt(undefined, this.hotspots);
+      return about === undefined ? undefined : this.open(about.uri, about.kernel.mangled);
     }
     const source = view?.source ?? uri.toString();
     const mangled = await this.choose(source, view?.mangled);
@@ -164,6 +166,10 @@ export class MachineCodes implements vscode.Disposable {
     const editor = await vscode.window.showTextDocument(document, { viewColumn: columnOf(view) ?? vscode.ViewColumn.Active, preview: false });
     const goTo = "editor.action.goToLocations"; // a jump, for the editor's own history
     await vscode.commands.executeCommand(goTo, view.uri, editor.selection.active, [new vscode.Location(view.uri, place)], "goto", "");
+  }
+
+  private profiled(uri: vscode.Uri): boolean {
+    return this.hotspots.heat.some((file) => same(file.uri, uri.toString()));
   }
 
   /** The kernel that is meant among those with findings or a definition in the file; null: the server's choice. */

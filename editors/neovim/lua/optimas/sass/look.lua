@@ -19,14 +19,48 @@ function L.mark(bufnr, line, group, words)
   end
 end
 
----Marks the other ends of the waits of `rows` in the listing.
+---In a source at most so many lines are marked as other ends of waits: it is read for other reasons, too.
+local IN_SOURCE = 3
+
+---Marks the source lines of `waits` (other row → wait) that are in a window, those with most samples first; not the cursor's.
+local function mark_sources(view, waits, group, words)
+  local sums, order = {}, {}
+  for row, wait in pairs(waits) do
+    local place = code.places(view, view.line_of[row])[1]
+    local key = place and place.uri .. ':' .. place.line
+    if place and not sums[key] then
+      sums[key] = { place = place, samples = 0, reasons = wait.reasons }
+      table.insert(order, sums[key])
+    end
+    if place then
+      sums[key].samples = sums[key].samples + wait.samples
+    end
+  end
+  table.sort(order, function(one, other)
+    return one.samples > other.samples
+  end)
+  for number = 1, math.min(#order, IN_SOURCE) do
+    local each = order[number]
+    local bufnr = vim.fn.bufnr(vim.uri_to_fname(each.place.uri))
+    local at_cursor = bufnr == vim.api.nvim_get_current_buf() and each.place.line == vim.api.nvim_win_get_cursor(0)[1]
+    if bufnr ~= -1 and not at_cursor and #vim.fn.win_findbuf(bufnr) > 0 then
+      L.mark(bufnr, each.place.line, group, words(each))
+    end
+  end
+end
+
+---Marks the other ends of the waits of `rows`, in the listing and in the sources that are shown.
 function L.mark_waits(view, bufnr, rows)
   for _, side in ipairs({ { 'waits_for', '◀ cause of', 'OptimasCause' }, { 'awaited_by', '◀ waits for it:', 'OptimasWaiting' } }) do
-    for row, wait in pairs(code.waits(view, rows, side[1])) do
-      local words = string.format('%s %s of all stalls (%s)', side[2], code.percent(code.share(view, wait.samples)),
+    local function words(wait)
+      return string.format('%s %s of all stalls (%s)', side[2], code.percent(code.share(view, wait.samples)),
         table.concat(wait.reasons, ', '))
-      L.mark(bufnr, view.line_of[row], side[3], words)
     end
+    local waits = code.waits(view, rows, side[1])
+    for row, wait in pairs(waits) do
+      L.mark(bufnr, view.line_of[row], side[3], words(wait))
+    end
+    mark_sources(view, waits, side[3], words)
   end
 end
 
