@@ -57,5 +57,5 @@ end
 
 local worked, result = xpcall(run, debug.traceback)
 local encode = vim.json and vim.json.encode or vim.fn.json_encode
-vim.fn.writefile({ encode(worked and result or { error = tostring(result) }) }, out)
+vim.fn.writefile({ encode(worked and result or { problem = tostring(result) }) }, out)
 vim.cmd(worked and 'qa!' or 'cq')

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import os
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.neovim.walk import walk
 
 pytestmark = pytest.mark.timeout(400)
 
@@ -54,30 +53,8 @@ def workspace(tmp_path: Path) -> Path:
 
 
 def _run(nvim: str, workspace: Path, tmp_path: Path) -> dict[str, Any]:
-    out = tmp_path / "seen.json"
-    environment = {
-        **os.environ,
-        "PYTHONPATH": str(ROOT),
-        "XDG_CACHE_HOME": str(tmp_path / "cache"),
-        "XDG_STATE_HOME": str(tmp_path / "state"),
-        "OPTIMAS_MODULE": str(ROOT / "editors" / "neovim"),
-        "OPTIMAS_FILE": str(workspace / "accuracy.cu"),
-        "OPTIMAS_PYTHON": sys.executable,
-        "OPTIMAS_OUT": str(out),
-    }
     script = Path(__file__).with_name("neovim_module.lua")
-    ran = subprocess.run(
-        [nvim, "--headless", "--clean", "-u", "NONE", "-S", str(script)],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert out.exists(), ran.stderr
-    seen: dict[str, Any] = json.loads(out.read_text("utf-8"))
-    assert "error" not in seen, seen["error"]
-    return seen
+    return walk(nvim, script, workspace / "accuracy.cu", tmp_path)
 
 
 def test_hotspots_fill_the_quickfix_list_and_heat_the_sign_column(nvim: str, workspace: Path, tmp_path: Path) -> None:

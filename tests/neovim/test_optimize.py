@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.neovim.test_neovim import current_neovim, old_neovim
+from tests.neovim.walk import walk
 
 pytestmark = pytest.mark.timeout(400)
 
@@ -41,31 +38,7 @@ def _folder(into: Path, *, build: bool, gate: Path | None = None) -> Path:
 
 
 def _run(nvim: Path, folder: Path, tmp_path: Path, *, held: bool = False) -> dict[str, Any]:
-    out = tmp_path / "seen.json"
-    environment = {
-        **os.environ,
-        "PYTHONPATH": str(ROOT),
-        "XDG_CACHE_HOME": str(tmp_path / "cache"),
-        "XDG_STATE_HOME": str(tmp_path / "state"),
-        "OPTIMAS_DATA_DIR": str(tmp_path / "data"),
-        "OPTIMAS_MODULE": str(ROOT / "editors" / "neovim"),
-        "OPTIMAS_FILE": str(folder / "adjacent.cu"),
-        "OPTIMAS_PYTHON": sys.executable,
-        "OPTIMAS_OUT": str(out),
-        "OPTIMAS_HELD": "1" if held else "0",
-    }
-    ran = subprocess.run(
-        [nvim, "--headless", "--clean", "-u", "NONE", "-S", str(SCRIPT)],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert out.exists(), ran.stderr
-    seen: dict[str, Any] = json.loads(out.read_text("utf-8"))
-    assert "problem" not in seen, f"{seen['problem']}\n{ran.stderr}"
-    return seen
+    return walk(nvim, SCRIPT, folder / "adjacent.cu", tmp_path, OPTIMAS_HELD="1" if held else "0")
 
 
 def _holds(seen: dict[str, Any]) -> None:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.neovim.test_neovim import current_neovim, old_neovim
+from tests.neovim.walk import walk
 
 pytestmark = pytest.mark.timeout(400)
 
@@ -33,35 +30,17 @@ def _run(nvim: Path, tmp_path: Path) -> dict[str, Any]:
     (report,) = SAMPLE.glob("profile.ncu-rep*")
     for source in (SAMPLE / "accuracy.cu", SAMPLE / "rank.cuh", report):
         shutil.copy(source, folder)
-    out = tmp_path / "seen.json"
-    environment = {
-        **os.environ,
-        "PYTHONPATH": str(ROOT),
-        "XDG_CACHE_HOME": str(tmp_path / "cache"),
-        "XDG_STATE_HOME": str(tmp_path / "state"),
-        "OPTIMAS_DATA_DIR": str(tmp_path / "data"),
-        "OPTIMAS_MODULE": str(ROOT / "editors" / "neovim"),
-        "OPTIMAS_FILE": str(folder / "accuracy.cu"),
-        "OPTIMAS_PYTHON": sys.executable,
-        "OPTIMAS_OUT": str(out),
-        "OPTIMAS_LINE": str(LINE),
-        "OPTIMAS_LOAD": LOAD,
-        "OPTIMAS_USE": USE,
-        "OPTIMAS_REPORT": str(folder / report.name),
-        "OPTIMAS_ASIDE": str(tmp_path / report.name),
-    }
-    ran = subprocess.run(
-        [nvim, "--headless", "--clean", "-u", "NONE", "-S", str(SCRIPT)],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=360,
-        check=False,
+    return walk(
+        nvim,
+        SCRIPT,
+        folder / "accuracy.cu",
+        tmp_path,
+        OPTIMAS_LINE=str(LINE),
+        OPTIMAS_LOAD=LOAD,
+        OPTIMAS_USE=USE,
+        OPTIMAS_REPORT=str(folder / report.name),
+        OPTIMAS_ASIDE=str(tmp_path / report.name),
     )
-    assert out.exists(), ran.stderr
-    seen: dict[str, Any] = json.loads(out.read_text("utf-8"))
-    assert "problem" not in seen, f"{seen['problem']}\n{ran.stderr}"
-    return seen
 
 
 @pytest.mark.parametrize("find", [current_neovim, old_neovim])
