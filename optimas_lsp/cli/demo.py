@@ -25,6 +25,7 @@ NEOVIM = (
 
 HOW_TO_SEE_IT = (
     ("On the command line:", "{bin}optimas analyze {report} --source {folder}"),
+    ("Its machine code, and what waits for what in it:", "{bin}optimas sass {report}"),
     ("In Neovim, without touching its configuration:", NEOVIM),
     (
         "In VS Code, then open the folder {folder}:",
