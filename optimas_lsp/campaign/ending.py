@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
-from optimas_lsp.prove.runner.gates import BASELINE
+from optimas_lsp.prove.runner.blame import BASELINE
 from optimas_lsp.rewrite.compile import CANNOT_BUILD
 from optimas_lsp.rewrite.outcome import Attempt, Rewriting
 from optimas_lsp.rewrite.parse import NoProposal
@@ -48,17 +48,36 @@ UNANSWERED = ("api-error", "rate-limit", "time-out", "cancelled")
 
 @dataclass(frozen=True)
 class Fault:
-    """The check that the unchanged program failed, and how, in words."""
+    """The check that the unchanged program failed, and how, in words; ``steady``: not only once, beside a candidate."""
 
     gate: str
     sentence: str
+    steady: bool = True
 
 
 def fault_of(rewriting: Rewriting) -> Fault | None:
-    """What was wrong with the unchanged program, where that is what ended the experiment."""
+    """What was wrong with the unchanged program, where that is what ended the experiment.
+
+    A check by which a whole proof judged another of its candidates is none that the program itself fails.
+    """
     if rewriting.proof is not None and rewriting.proof.state == "proven":
         return None
-    return next((found for each in reversed(rewriting.attempts) if (found := _fault_in(each)) is not None), None)
+    judged = {name for each in rewriting.attempts for name in _judged_by(each)}
+    found = (_fault_in(each) for each in reversed(rewriting.attempts))
+    return next((each for each in found if each is not None and each.gate not in judged), None)
+
+
+def _judged_by(attempt: Attempt) -> set[str]:
+    """The gates of a whole proof that came to a verdict on this candidate; a short one leaves inputs out."""
+    if attempt.proof is None or attempt.proof == attempt.screened:
+        return set()
+    gates = gates_in(attempt.proof.details)
+    return {str(each["name"]) for each in gates if each["status"] in {"pass", "fail"} and not _is_fault(each)}
+
+
+def _is_fault(gate: Mapping[str, Any]) -> bool:
+    facts = cast("dict[str, Any]", gate.get("facts") or {})
+    return gate["status"] == "fail" and facts.get("side") == BASELINE
 
 
 def _fault_in(attempt: Attempt) -> Fault | None:
@@ -66,10 +85,9 @@ def _fault_in(attempt: Attempt) -> Fault | None:
     if attempt.compiled is not None and attempt.compiled.status == "program-fails":
         return Fault("build", attempt.compiled.sentence)
     gates = [] if attempt.proof is None else gates_in(attempt.proof.details)
-    for each in gates:
-        facts = cast("dict[str, Any]", each.get("facts") or {})
-        if each["status"] == "fail" and facts.get("side") == BASELINE:
-            return Fault(str(each["name"]), f"the unchanged program failed {each['name']}: {each['sentence']}")
+    for each in filter(_is_fault, gates):
+        steady = cast("dict[str, Any]", each["facts"]).get("steady") is not False
+        return Fault(str(each["name"]), f"the unchanged program failed {each['name']}: {each['sentence']}", steady)
     return None
 
 
@@ -109,6 +127,7 @@ def gate_of(rewriting: Rewriting, ending: Ending) -> str:
     if ending in {"proven", "not-proven", "nothing"} or not tried:
         return ""
     judged = tried if ending in {"unusable", "failed"} else [each for each in tried if each.stopped_at != "propose"]
+    judged = [each for each in judged if _fault_in(each) is None] or judged
     return _stop(judged[-1] if judged else tried[-1]).partition(":")[2]
 
 

@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from optimas_lsp.campaign.design import Program
-from optimas_lsp.config import Settings
+from optimas_lsp.config import FILE_NAME, Settings, load_toml
 from optimas_lsp.course.request import Request
+from optimas_lsp.errors import OptimasError
 from optimas_lsp.prove.bundle import snapshot
 from optimas_lsp.prove.key import WHAT
-from optimas_lsp.prove.target import REPORTS
+from optimas_lsp.prove.target import REPORTS, Target, parse_target
 
 SCHEMA = "optimas.experiment/1"
 
@@ -118,18 +119,34 @@ def _read_digest(path: Path, *_as_it_is: int) -> str:
 
 def content_of(program: Program) -> str:
     """Digest of what the experiments of a program read: its files, how it is built and run, the source, the report."""
-    target = program.target
+    return _content(program.folder, program.source, program.profile, program.target)
+
+
+def unchanged_now(request: Request, device: str) -> str:
+    """``unchanged_of`` of the program as it is now; '' where it cannot be read."""
+    folder = request.folder or request.source.parent
+    toml = folder / FILE_NAME
+    try:
+        table = load_toml(toml).get("target") if toml.is_file() else None
+        target = None if table is None else parse_target(table, where=str(toml))
+        content = _content(folder, request.source, request.profile, target)
+    except (OptimasError, OSError):
+        return ""
+    return unchanged_of(content, device, Settings.model_validate(request.settings))
+
+
+def _content(folder: Path, source: Path, report: Path, target: Target | None) -> str:
     exclude = REPORTS if target is None else target.exclude
     with tempfile.TemporaryDirectory(prefix="optimas-campaign-") as copy:
-        names = snapshot(program.folder, Path(copy) / "tree", exclude)
-    files = {name: _stamp(program.folder / name) for name in sorted(names)}
+        names = snapshot(folder, Path(copy) / "tree", exclude)
+    files = {name: _stamp(folder / name) for name in sorted(names)}
     plain: Mapping[str, Any] = {} if target is None else target.model_dump(mode="json")
     return digest(
         {
             "files": files,
             "target": {name: plain.get(name) for name in (*WHAT, "sanitize_input", "time_limit_s")},
-            "source": program.source.absolute().relative_to(program.folder.absolute()).as_posix(),
-            "report": _file_digest(program.profile),
+            "source": source.absolute().relative_to(folder.absolute()).as_posix(),
+            "report": _file_digest(report),
         }
     )
 

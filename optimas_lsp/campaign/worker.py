@@ -8,14 +8,16 @@ from pathlib import Path
 from typing import Any
 
 from optimas_lsp.campaign import process
-from optimas_lsp.campaign.ending import Fault
-from optimas_lsp.campaign.experiment import Axes, Experiment
+from optimas_lsp.campaign.ending import Fault, fault_of
+from optimas_lsp.campaign.experiment import Axes, Experiment, unchanged_now
 from optimas_lsp.campaign.faults import Faults
 from optimas_lsp.campaign.results import Results
 from optimas_lsp.campaign.row import Row, row_of, row_of_error, row_of_fault
 from optimas_lsp.course.request import Request
 from optimas_lsp.errors import OptimasError
 from optimas_lsp.rewrite.outcome import Rewriting
+
+CHANGED = "the program, its target or its report changed while the campaign ran, so it is not known what this is about"
 
 
 def task_of(experiment: Experiment, results: Results, limit_s: float, gpus: Sequence[str] = ()) -> dict[str, Any]:
@@ -34,7 +36,8 @@ def task_of(experiment: Experiment, results: Results, limit_s: float, gpus: Sequ
 def perform(task: dict[str, Any]) -> dict[str, Any]:
     """Run the experiment and keep its result; returns key, ending, seconds and cost.
 
-    One whose program is known to fail unchanged is not run: it ends with what was found. Raises LostError when its
+    One whose program is known to fail unchanged is not run: it ends with what was found. One whose program was changed
+    since the plan was made has failed: its key names other content. Raises LostError when its
     process died, NotAcceptedError, and ResultsError when the result cannot be kept here.
     """
     results = Results(Path(task["results"]))
@@ -42,12 +45,18 @@ def perform(task: dict[str, Any]) -> dict[str, Any]:
     known = faults.of(task["unchanged"], axes)
     if known is not None:
         return skipped(task["key"], axes, known, results)
-    answer = process.run(Request.model_validate(task["request"]), float(task["limit_s"]), _on(task["gpus"]))
-    if answer.message["kind"] == "outcome":
+    request = Request.model_validate(task["request"])
+    answer = process.run(request, float(task["limit_s"]), _on(task["gpus"]))
+    if answer.message["kind"] == "outcome" and unchanged_now(request, axes.device) != task["unchanged"]:
+        row = row_of_error(task["key"], axes, "ProgramChangedError", CHANGED, answer.seconds)
+        results.keep(row.key, row.model_dump(mode="json", by_alias=True), None)
+    elif answer.message["kind"] == "outcome":
         outcome: dict[str, Any] = answer.message["outcome"]
-        row = row_of(task["key"], axes, Rewriting.model_validate(outcome), answer.seconds)
+        rewriting = Rewriting.model_validate(outcome)
+        row = row_of(task["key"], axes, rewriting, answer.seconds)
         results.keep(row.key, row.model_dump(mode="json", by_alias=True), outcome)
-        if row.ending == "program-failed":
+        fault = fault_of(rewriting)
+        if fault is not None and fault.steady:
             faults.keep(task["unchanged"], axes, Fault(row.gate, row.sentence))
     else:
         row = row_of_error(task["key"], axes, str(answer.message["type"]), _sentence(answer.message), answer.seconds)

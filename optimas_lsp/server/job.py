@@ -27,12 +27,16 @@ class Speedup(Frozen):
 
 
 class Proven(Frozen):
-    """What the proof said, in few words: its state, whether it was recorded elsewhere, and the gain."""
+    """What the proof said, in few words: its state, whether it was recorded elsewhere, and the gain.
+
+    ``failed``: a gate failed, be it by the unchanged program, so that there is more against it than a missing proof.
+    """
 
     state: Literal["proven", "refuted", "not-proven"] | None = None
     sentence: str = ""
     recorded: str | None = None
     speedup: Speedup | None = None
+    failed: bool = False
 
 
 class Job(Frozen):
@@ -116,4 +120,6 @@ class Job(Frozen):
         """Whether its outcome may be offered under the setting ``prove.offer``."""
         if self.state != "done" or self.status != "candidate" or not self.edits:
             return False
-        return self.proven.state == "proven" or (offer == "built" and self.proven.state == "not-proven")
+        if self.proven.state == "proven":
+            return True
+        return offer == "built" and self.proven.state == "not-proven" and not self.proven.failed

@@ -52,6 +52,7 @@ def proven(proof: dict[str, Any] | None) -> Proven:
         sentence=str(proof.get("sentence", "")),
         recorded=str(recorded) if recorded else None,
         speedup=_speedup(details.get("timing")),
+        failed=any(gate.get("status") == "fail" for gate in details.get("gates") or ()),
     )
 
 

@@ -17,6 +17,7 @@ from optimas_lsp.campaign.plan import Plan
 from optimas_lsp.campaign.results import Results
 from optimas_lsp.campaign.row import Row
 from optimas_lsp.campaign.tables import tables
+from optimas_lsp.campaign.worker import perform, task_of
 from optimas_lsp.report.campaign_plan import status_text
 from optimas_lsp.report.campaign_tables import as_text
 from tests.campaign.watching import start
@@ -142,6 +143,32 @@ def test_what_failed_for_another_reason_than_its_content_is_tried_again_on_reque
     assert (added.ending, added.total_s) == ("program-failed", None), "what was found out before still holds"
     again = ran(more, "--again", "program-failed")
     assert all(row.ending != "program-failed" and row.tries for row in again.values())
+
+
+def test_a_fault_that_is_gone_with_the_candidate_holds_for_its_own_experiment_only(of_c: Callable[..., Path]) -> None:
+    """What the candidate's run left in its folder stands for a file that fills the disk."""
+    crowded = c('if (!access("../runs/candidate-default-1", F_OK)) return 3; puts("sum 42");')
+    file = of_c(crowded, evidence=("pc", "rl"), engine="outstanding = 1")
+    rows = ran(file).values()
+    assert {(row.ending, row.gate) for row in rows} == {("program-failed", "determinism")}
+    assert all(row.tries and row.sentence.endswith("; once more it did not") for row in rows), "each was run"
+    assert not (file.parent / "results" / "programs").exists()
+
+
+def test_a_program_that_changed_since_the_plan_gives_no_result_under_its_old_name(of_c: Callable[..., Path]) -> None:
+    file = of_c(HELLO, evidence=("pc",))
+    ran(file)  # and so accepted
+    plan = Plan.of(read(file))
+    results, experiment = Results(plan.loaded.results), plan.experiments[0]
+    source = file.parent / "accuracy" / "main.c"
+    for changed in (c("return nothing;"), HELLO + "/* right, but another one */\n"):
+        source.write_text(changed, "utf-8")
+        summary = perform(task_of(experiment, results, 300))
+        assert summary["ending"] == "failed"
+        assert "changed while the campaign ran" in results.row(experiment.key)["sentence"]
+        assert not results.programs.exists(), "what is planned is not known to fail"
+    source.write_text(HELLO, "utf-8")
+    assert perform(task_of(experiment, results, 300))["ending"] not in {"failed", "program-failed"}
 
 
 def axes(**more: Any) -> Axes:

@@ -156,3 +156,19 @@ def test_nothing_of_this_machine_is_in_a_row() -> None:
 def test_missing_evidence_is_no_failure() -> None:
     assert row_of_error("key", AXES, "EvidenceMissingError", "none of the kind", {}).ending == "no-evidence"
     assert row_of_error("key", AXES, "BackendError", "no key", {}).ending == "failed"
+
+
+def test_what_another_candidate_was_judged_by_is_nothing_that_the_program_fails() -> None:
+    slow = attempt(1, proof=proof("refuted", "time", "large", 0.97), stopped_at="prove", problem="slower")
+    flaky = attempt(2, proof=failed_unchanged("time"), stopped_at="prove", problem="once")
+    for order in ((slow, flaky), (flaky, slow)):
+        row = outcome("refuted", *order)
+        assert (row.ending, row.gate) == ("refuted", "time")
+        assert row.tries.split()[order.index(flaky)] == "program:time"
+    row = outcome("refuted", slow, attempt(2, proof=failed_unchanged("sanitize"), stopped_at="prove", problem="it has"))
+    assert (row.ending, row.gate) == ("program-failed", "sanitize")
+    short = proof("not-proven", "determinism", "large", 1.0)
+    shortly = attempt(1, proof=failed_unchanged("determinism"), screened=short, stopped_at="prove", problem="it fails")
+    beside = attempt(2, proof=short, screened=short, stopped_at="prove", problem="not chosen")
+    row = outcome("refuted", shortly, beside)
+    assert (row.ending, row.gate) == ("program-failed", "determinism"), "a short proof leaves inputs out"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -133,3 +134,87 @@ def test_the_original_is_run_in_its_turn_on_the_gpu_also_where_the_candidate_fai
         assert (f"baseline on {name} (2)", "run") in told
     assert [text for text, _ in told if text.startswith("candidate on")] == ["candidate on one (1)"]
     assert job.result["cost"]["determinism"]["spent"] == {}, "every run of the original was made before"
+
+
+REPLACES = (
+    'if (access("../baseline/build/main", F_OK)) { FILE *f = fopen("../baseline/main.c", "w"); '
+    r'if (f) { fputs("int puts(const char *); int main(void) { puts(\"sum 41\"); return 0; }\n", f); fclose(f); } } '
+    'puts("sum 41");'
+)
+OCCUPIES = 'mkdir("../baseline/build/main", 0755); puts("sum 41");'
+
+
+@pytest.mark.parametrize("body", [REPLACES, OCCUPIES], ids=["replaces-the-source", "occupies-its-place"])
+def test_a_build_that_runs_the_candidate_cannot_touch_the_original(
+    packed: Any, claimed_gpu: dict[str, str], body: str
+) -> None:
+    build = [["gcc", "-O1", "-o", "build/main", "main.c"], ["build/main"]]
+    setup = 'mkdir("../baseline/build", 0755); ' if body is OCCUPIES else ""
+    job = packed(HELLO, "#include <sys/stat.h>\n" + c(setup + body), options=SHORT, build=build)
+    job.environment = claimed_gpu
+    outcome = concluded(job)
+    assert (outcome.verdict, outcome.fault) == ("rejected", None)
+    assert conclusion(outcome) == "rejected by build: building the candidate changed the original's folder"
+
+
+@pytest.mark.parametrize("candidate_too", [True, False])
+def test_a_program_that_changes_its_own_files_is_not_its_candidates_fault(
+    packed: Any, claimed_gpu: dict[str, str], candidate_too: bool
+) -> None:
+    counts = c('FILE *f = fopen("main.c", "a"); fputs("//", f); fclose(f); puts("sum 42");')
+    job = packed(counts, counts + "\n" if candidate_too else HELLO, options=SHORT)
+    job.environment = claimed_gpu
+    outcome = concluded(job)
+    assert outcome.verdict == "not proven"
+    assert outcome.fault is not None
+    assert outcome.fault.sentence.startswith("a run changed main.c in the baseline's folder")
+
+
+def test_a_candidate_that_takes_the_originals_folders_away_gains_nothing(
+    packed: Any, claimed_gpu: dict[str, str]
+) -> None:
+    candidate = c('rmdir("../baseline/out"); FILE *f = fopen("out/sum", "w"); if (f) fputs("41", f);')
+    original = c('FILE *f = fopen("out/sum", "w"); if (!f) return 4; fputs("42", f);')
+    build = [["gcc", "-O1", "-o", "build/main", "main.c"], ["gcc", "-E", "-o", "out/sum", "main.c"]]
+    job = packed(original, candidate, options=SHORT, build=build, outputs=["out/sum"])
+    job.environment = claimed_gpu
+    outcome = concluded(job)
+    assert (outcome.verdict, outcome.fault) == ("rejected", None)
+    assert "the output file out/sum differs" in conclusion(outcome)
+
+
+@pytest.mark.parametrize("candidate_builds", [True, False])
+def test_an_original_that_builds_once_nothing_of_the_candidate_is_left_is_no_steady_fault(
+    packed: Any, claimed_gpu: dict[str, str], candidate_builds: bool
+) -> None:
+    """The candidate's copy stands for what it leaves there, such as a file that fills the disk."""
+    check = "grep -q ORIGINAL main.c && test -e ../candidate && exit 7; exit 0"
+    grep = shutil.which("grep")
+    assert grep is not None
+    (Path(claimed_gpu["PATH"]) / "grep").symlink_to(grep)
+    build = [["gcc", "-O1", "-o", "build/main", "main.c"], ["sh", "-c", check]]
+    candidate = HELLO if candidate_builds else c("return nothing;")
+    job = packed(HELLO + "/* ORIGINAL */\n", candidate, options=SHORT, build=build)
+    job.environment = claimed_gpu
+    outcome = concluded(job)
+    built = outcome.gate("build")
+    assert built is not None
+    assert built.facts["steady"] is False
+    if candidate_builds:
+        assert (outcome.verdict, outcome.fault) == ("not proven", built)
+        assert built.sentence.endswith("; once more, without the candidate beside it, it built")
+    else:
+        assert (outcome.verdict, outcome.fault) == ("rejected", None)
+        assert built.sentence.startswith("building the candidate failed")
+
+
+def test_an_original_that_fails_once_only_is_no_steady_fault(
+    packed: Any, claimed_gpu: dict[str, str], tmp_path: Path
+) -> None:
+    once = c(f'FILE *f = fopen("{tmp_path}/runs", "a"); fputc(\'.\', f); if (ftell(f) == 1) return 3; puts("sum 42");')
+    job = packed(once, HELLO, options=SHORT)
+    job.environment = claimed_gpu
+    outcome = concluded(job)
+    assert outcome.fault is not None
+    assert (outcome.fault.name, outcome.fault.facts["steady"]) == ("determinism", False)
+    assert outcome.fault.sentence.endswith("; once more it did not")

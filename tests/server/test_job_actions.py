@@ -21,6 +21,7 @@ from optimas_lsp.server.job import Job, Proven, Speedup
 from optimas_lsp.server.job_board import JobBoard
 from optimas_lsp.server.job_commands import JobCommands
 from optimas_lsp.server.job_outcome import JobError
+from optimas_lsp.server.job_outcome import proven as proven_by
 from optimas_lsp.server.job_store import KEPT, JobStore
 from optimas_lsp.server.regions import Block, Edit, standing
 from optimas_lsp.server.snapshot import JobView, Snapshot, frozen
@@ -78,6 +79,9 @@ def test_what_is_not_proven_is_not_offered_unless_that_was_chosen_and_then_it_sa
     assert action.title == "Apply the rewrite of k: not proven"
     assert not action.is_preferred
     assert claim(unproven) == "NOT PROVEN: it was neither run nor timed"
+    gates = [{"name": "build", "status": "pass"}, {"name": "run", "status": "fail", "facts": {"side": "baseline"}}]
+    failed = proven_by({"state": "not-proven", "sentence": "the unchanged program failed", "details": {"gates": gates}})
+    assert applying(snapshot(job(proven=failed), settings=built)) == [], "a gate failed, whoever failed it"
     refuted = job(status="refuted", proven=Proven(state="refuted", sentence="slower"))
     assert applying(snapshot(refuted, settings=built)) == []
 

@@ -12,7 +12,7 @@ from pydantic import Field, ValidationError
 
 from optimas_lsp.errors import OptimasError
 from optimas_lsp.profile.model import Frozen
-from optimas_lsp.prove.runner.gates import BASELINE
+from optimas_lsp.prove.runner.blame import BASELINE
 from optimas_lsp.prove.runner.record import seal
 
 CANCELLED = 130

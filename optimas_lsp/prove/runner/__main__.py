@@ -6,7 +6,7 @@ import signal
 import sys
 from pathlib import Path
 
-from . import gates, measure, process, timed, tools
+from . import blame, gates, measure, process, timed, tools
 from .job import Job, JobError
 from .record import Record, take_key
 from .trees import TreeChangedError
@@ -62,9 +62,11 @@ def climb(job: Job, record: Record) -> str:
                     with record.cost(name):
                         done = GATES[name](job, record)
                 except TreeChangedError as error:
-                    done = record.finish(name, "fail", str(error))
+                    own = blame.own_change(job, error)
+                    facts: dict[str, object] = {"side": blame.BASELINE} if own else {}
+                    done = record.finish(name, "fail", own or str(error), 0.0, (), **facts)
         if done["status"] == "fail":
-            return "not proven" if done["facts"].get("side") == gates.BASELINE else "rejected"
+            return "not proven" if done["facts"].get("side") == blame.BASELINE else "rejected"
     missing = [name for name in ORDER if name in required and (record.gate(name) or {}).get("status") != "pass"]
     if job.gpu and not job.witness_library:
         record.unchecked("memory and kernel times: " + job.witness_missing)

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any, Dict
 
 from . import compare, process, tools
+from .blame import BASELINE, runs_alone
 from .job import Job
 from .record import Record
+from .trees import Tree, TreeChangedError
 from .witness import Testimony
 
 PASS, FAIL, SKIPPED = "pass", "fail", "skipped"
-BASELINE = "baseline"
-"""The ``side`` among the facts of a gate that the unchanged program failed: that says nothing about the candidate."""
 Gate = Dict[str, Any]
 _NO_DATA = (
     "; it runs in a copy without what version control ignores: data that it reads must be tracked, "
@@ -34,18 +34,30 @@ def static(job: Job, record: Record) -> Gate:
 
 
 def build(job: Job, record: Record) -> Gate:
-    """Both sides with the user's own commands; entry points and parameter layout must be the same."""
+    """Both sides with the user's own commands; entry points and parameter layout must be the same.
+
+    A build may run what it built. Raises TreeChangedError where the candidate's did something to the original's copy.
+    """
     began = time.monotonic()
     logs: list[Path] = []
+    original = Tree(job.tree(BASELINE), ())
     failed: Dict[str, process.Finished] = {}
     for side in ("candidate", "baseline"):  # the original also where the candidate fails: it may be no better
         done = _built(job, record, side, logs)
+        if side == "candidate" and original.changed():
+            raise TreeChangedError("building the candidate changed the original's folder")
         if not done.good:
             failed[side] = done
     if failed:
         side, who = (BASELINE, "original") if BASELINE in failed else ("candidate", "candidate")
-        seconds = time.monotonic() - began
-        return record.finish("build", FAIL, failed[side].sentence("building the " + who), seconds, logs, side=side)
+        sentence, facts = failed[side].sentence("building the " + who), {}
+        if side == BASELINE:
+            facts = {"steady": not _builds_alone(job, record, logs)}
+            if not facts["steady"] and "candidate" in failed:
+                side, sentence = "candidate", failed["candidate"].sentence("building the candidate")
+            elif not facts["steady"]:
+                sentence += "; once more, without the candidate beside it, it built"
+        return record.finish("build", FAIL, sentence, time.monotonic() - began, logs, side=side, **facts)
     trees = job.seal_trees()
     a, b = _entry_points(job, "baseline"), _entry_points(job, "candidate")
     record.data["resources"] = {"baseline": a, "candidate": b}
@@ -89,6 +101,12 @@ def _built(job: Job, record: Record, side: str, logs: list[Path]) -> process.Fin
     return done
 
 
+def _builds_alone(job: Job, record: Record, logs: list[Path]) -> bool:
+    """Whether the original builds where nothing of the candidate is left, such as its files on a full disk."""
+    job.leave_alone(BASELINE)
+    return _built(job, record, BASELINE, logs).good
+
+
 def _make_output_folders(tree: Path, commands: list[list[str]]) -> None:
     """Make the folders that ``-o`` writes into: a snapshot has no build folder, and compilers make none."""
     for command in commands:
@@ -127,13 +145,16 @@ def determinism(job: Job, record: Record) -> Gate:
     """The original twice: identical means that a bit-for-bit oracle exists."""
     began, launch_level = time.monotonic(), True
     inexact: dict[str, str] = {}
+    facts: dict[str, Any]
     for name in job.inputs:
         first, one, left = job.run("baseline", name, "1", poison=POISONS[0])
         second, two, right = job.run("baseline", name, "2", poison=POISONS[0])
         for finished in (first, second):
             if not finished.good:
                 sentence = "the original fails on input {}: {}{}".format(name, finished.sentence("the run"), _NO_DATA)
-                return record.finish("determinism", FAIL, sentence, time.monotonic() - began, side=BASELINE)
+                facts = {"side": BASELINE, "steady": not runs_alone(job, record, name)}
+                sentence += "" if facts["steady"] else "; once more it did not"
+                return record.finish("determinism", FAIL, sentence, time.monotonic() - began, **facts)
         if one.used and not (one.present and two.present):
             sentence = one.why_absent() if not one.present else two.why_absent()
             return record.finish("determinism", FAIL, sentence, time.monotonic() - began, side=BASELINE)
@@ -155,7 +176,7 @@ def determinism(job: Job, record: Record) -> Gate:
                 "memory after each launch: two runs of the original differ there or could not be looked at, though "
                 "they agree in what they output"
             )
-    facts: dict[str, Any] = {"exact": not inexact, "inexact": sorted(inexact), "launch_level": launch_level}
+    facts = {"exact": not inexact, "inexact": sorted(inexact), "launch_level": launch_level}
     if inexact:
         sentence = (
             "two runs of the original differ on {} ({}); compared there within the tolerance that was set".format(

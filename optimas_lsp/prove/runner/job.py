@@ -55,6 +55,7 @@ class Job:
         self.witness_library: Path | None = None
         self.witness_missing = "there is no GPU here"
         self.trees: dict[str, Tree] = {}
+        self.last = ""  # the side that ran last
         self._kept: dict[tuple[str, str, str], tuple[State | None, Tree]] = {}
         self._runs: dict[tuple[str, str, str], Run] = {}
 
@@ -75,15 +76,7 @@ class Job:
                 if not tree.is_dir() or self.trees[side].digest() != built[side]:
                     raise TreeChangedError(f"the {side}'s folder changed while the proof was interrupted")
             else:
-                shutil.rmtree(str(tree), ignore_errors=True)
-                partial = tree.with_name(side + ".partial")
-                shutil.rmtree(str(partial), ignore_errors=True)
-                shutil.copytree(str(self.folder / "tree"), str(partial), symlinks=True)
-                if side == "candidate":
-                    for name in self.data["files"]:
-                        (partial / name).unlink()  # it may be a link: never write to what it leads to
-                        shutil.copyfile(str(self.folder / "patch" / name), str(partial / name))
-                partial.replace(tree)
+                self._copy(side)
         if self.gpu and self.witness_library is None:
             cache = Path(os.environ.get("OPTIMAS_WITNESS_CACHE") or self.work / "witness")
             try:
@@ -91,6 +84,27 @@ class Job:
                 self.witness_missing = ""
             except (witness.WitnessUnavailableError, OSError) as error:
                 self.witness_missing = str(error)
+
+    def _copy(self, side: str) -> None:
+        tree = self.tree(side)
+        shutil.rmtree(str(tree), ignore_errors=True)
+        partial = tree.with_name(side + ".partial")
+        shutil.rmtree(str(partial), ignore_errors=True)
+        shutil.copytree(str(self.folder / "tree"), str(partial), symlinks=True)
+        if side == "candidate":
+            for name in self.data["files"]:
+                (partial / name).unlink()  # it may be a link: never write to what it leads to
+                shutil.copyfile(str(self.folder / "patch" / name), str(partial / name))
+        partial.replace(tree)
+
+    def leave_alone(self, side: str) -> None:
+        """Make one side's copy anew, and remove the other's with what its runs left: nothing follows for that one."""
+        for other in SIDES:
+            if other != side:
+                shutil.rmtree(str(self.tree(other)), ignore_errors=True)
+                for left in (self.work / "runs").glob(f"{other}-*"):
+                    shutil.rmtree(str(left), ignore_errors=True)
+        self._copy(side)
 
     def seal_trees(self) -> dict[str, str]:
         """Remember both working copies as they were built; from now on no run may change them. Returns digests."""
@@ -168,6 +182,7 @@ class Job:
         self.restore()
         for path in self._outputs(side):  # an output left by an earlier run must not pass for this one's
             path.unlink()
+        self.last = side
 
     def _outputs(self, side: str) -> List[Path]:
         """Output files and links of one side, those left out to which a link to another folder leads: not ours."""

@@ -9,7 +9,8 @@ import time
 from pathlib import Path
 
 from . import VERSION, compare, process, tools
-from .gates import BASELINE, FAIL, PASS, SKIPPED, Gate, outputs_difference, tolerance_of
+from .blame import BASELINE
+from .gates import FAIL, PASS, SKIPPED, Gate, outputs_difference, tolerance_of
 from .job import Job
 from .record import Record
 

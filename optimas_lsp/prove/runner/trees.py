@@ -14,7 +14,11 @@ State = Tuple[int, int, int, int, int]
 
 
 class TreeChangedError(Exception):
-    """A file of a working copy is not what was built; the message says which."""
+    """A file of a working copy is not what was built; the message says which, ``side`` whose copy it is."""
+
+    def __init__(self, message: str, side: str = "") -> None:
+        super().__init__(message)
+        self.side = side
 
 
 class Tree:
@@ -29,16 +33,19 @@ class Tree:
         self._outputs = tuple(outputs)
         self._files, self._folders = self._look()
 
-    def _look(self) -> tuple[Dict[str, State], set[str]]:
+    def _look(self) -> tuple[Dict[str, State], Dict[str, int]]:
+        """The state of every file and the mode of every folder, the outer ones first."""
         free = {str(p) for pattern in self._outputs for p in self.folder.glob(pattern)}
         files: Dict[str, State] = {}
-        folders: set[str] = set()
+        folders: Dict[str, int] = {}
+        if self.folder.is_dir():
+            folders[str(self.folder)] = os.lstat(str(self.folder)).st_mode
         for top, below, names in os.walk(str(self.folder)):
             for name in below + names:
                 path = os.path.join(top, name)  # noqa: PTH118  (thousands of files, before every run)
                 now = os.lstat(path)
                 if stat.S_ISDIR(now.st_mode):
-                    folders.add(path)
+                    folders[path] = now.st_mode
                 elif path not in free:
                     files[path] = _state(path, now)
         return files, folders
@@ -57,22 +64,37 @@ class Tree:
         return state.hexdigest()
 
     def changed(self) -> bool:
-        """True when a file is new, gone or not the same."""
-        return self._look()[0] != self._files
+        """True when a file or folder is new, gone or not the same."""
+        return self._look() != (self._files, self._folders)
 
     def restore(self, side: str) -> None:
-        """Remove files and folders that were not there; raises TreeChangedError when one that was is not the same."""
+        """Remove files and folders that were not there, and give the others their folders as they were.
+
+        Raises TreeChangedError when a file that was there is not the same.
+        """
+        for path, mode in self._folders.items():  # what one side does to a folder must not stop the other
+            _as_it_was(path, mode)
         files, folders = self._look()
         for path, before in self._files.items():
             if files.get(path) != before:
                 name = os.path.relpath(path, str(self.folder))
                 raise TreeChangedError(
-                    f"a run changed {name} in the {side}'s folder; what a program writes belongs into target.outputs"
+                    f"a run changed {name} in the {side}'s folder; what a program writes belongs into target.outputs",
+                    side,
                 )
         for path in set(files) - set(self._files):
             Path(path).unlink()
-        for path in sorted(folders - self._folders):
+        for path in sorted(set(folders) - set(self._folders)):
             shutil.rmtree(path, ignore_errors=True)
+
+
+def _as_it_was(path: str, mode: int) -> None:
+    with contextlib.suppress(OSError):
+        if not os.path.lexists(path):
+            Path(path).mkdir()
+        now = os.lstat(path).st_mode
+        if stat.S_ISDIR(now) and now != mode:
+            Path(path).chmod(stat.S_IMODE(mode))
 
 
 def file_state(path: Path) -> State | None:
