@@ -110,16 +110,19 @@ def test_a_sanitizer_that_cannot_look_at_the_original_says_nothing_of_the_candid
     assert "; the original: memcheck failed (exit status 9)" in outcome.fault.sentence
 
 
+@pytest.mark.parametrize("when", ["> 5", "== 5"])
 def test_an_original_that_fails_only_while_it_is_timed_is_told_as_such(
-    packed: Any, claimed_gpu: dict[str, str], tmp_path: Path
+    packed: Any, claimed_gpu: dict[str, str], tmp_path: Path, when: str
 ) -> None:
-    counted = c(f'FILE *f = fopen("{tmp_path}/runs", "a"); fputc(\'.\', f); puts(ftell(f) > 5 ? "sum 41" : "sum 42");')
+    wrong = f'ftell(f) {when} ? "sum 41" : "sum 42"'
+    counted = c(f'FILE *f = fopen("{tmp_path}/runs", "a"); fputc(\'.\', f); puts({wrong});')
     job = packed(counted, HELLO, options={**SHORT, "gates": [each for each in GATES if each != "sanitize"]})
     job.environment = claimed_gpu
     outcome = concluded(job)
     assert outcome.fault is not None
     assert outcome.fault.name == "time"
     assert "while it was timed the original gave another output" in outcome.fault.sentence
+    assert outcome.fault.facts["steady"] is (when == "> 5")
 
 
 def test_the_original_is_run_in_its_turn_on_the_gpu_also_where_the_candidate_fails(
@@ -218,3 +221,25 @@ def test_an_original_that_fails_once_only_is_no_steady_fault(
     assert outcome.fault is not None
     assert (outcome.fault.name, outcome.fault.facts["steady"]) == ("determinism", False)
     assert outcome.fault.sentence.endswith("; once more it did not")
+
+
+OWN, OTHER = "../../logs/candidate-default/1.out", "../../logs/baseline-default/1.out"
+MAKE = 'mkdir("../../logs/baseline-default", 0755); '
+TAKES = {
+    "a-folder-for-the-original's": f'{MAKE} mkdir("{OTHER}", 0755);',
+    "a-device-for-the-original's": f'{MAKE} if (symlink("/dev/null", "{OTHER}")) {{ }}',
+    "a-device-for-its-own": f'unlink("{OWN}"); if (symlink("/dev/zero", "{OWN}")) return 5;',
+    "no-folder-for-its-own": 'rename("../../logs/candidate-default", "../../logs/gone");',
+}
+
+
+@pytest.mark.parametrize("body", TAKES.values(), ids=TAKES)
+def test_a_candidate_cannot_keep_the_runner_from_its_logs(packed: Any, claimed_gpu: dict[str, str], body: str) -> None:
+    own = 'if (!strstr(getcwd(malloc(999), 999), "candidate")) return 7; '
+    job = packed(HELLO, "#include <sys/stat.h>\n" + c(own + body + ' puts("sum 41");'), options=SHORT)
+    job.environment = claimed_gpu
+    outcome = concluded(job)
+    assert (outcome.verdict, outcome.fault) == ("rejected", None)
+    own_log = "original" not in next(name for name, each in TAKES.items() if each == body)
+    words = "replaced the file that its output goes to" if own_log else "expected 'sum 42', got 'sum 41'"
+    assert words in conclusion(outcome)

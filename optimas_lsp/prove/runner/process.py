@@ -10,7 +10,7 @@ import signal
 import subprocess
 import time
 from pathlib import Path
-from typing import Callable, Dict, Generator, List, Sequence
+from typing import BinaryIO, Callable, Dict, Generator, List, Sequence
 
 _DEVICES = ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER")  # the one says nothing without the other
 KEPT_VARIABLES = ("PATH", "LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH", *_DEVICES)
@@ -235,6 +235,29 @@ def _limit_child(limits: Limits) -> Callable[[], None]:
     return apply
 
 
+def remove(path: Path) -> None:
+    """Remove whatever is there, without following a link; nothing is fine, too."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(str(path), ignore_errors=True)
+    else:
+        with contextlib.suppress(FileNotFoundError):
+            path.unlink()
+
+
+def _replaced(path: Path, stream: BinaryIO) -> bool:
+    """Whether ``path`` is not ``stream`` any more; then an empty file takes its place: a device would never end."""
+    own = os.fstat(stream.fileno())
+    with contextlib.suppress(OSError):
+        now = os.lstat(path)
+        if (now.st_dev, now.st_ino) == (own.st_dev, own.st_ino):
+            return False
+    remove(path)
+    with contextlib.suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    return True
+
+
 def run(
     command: Sequence[str],
     folder: Path,
@@ -256,7 +279,9 @@ def run(
     prefix = [] if limits.network else network_prefix()
     page = os.sysconf("SC_PAGE_SIZE")
     stopped, began = "", time.monotonic()
-    with out.open("wb") as stdout, err.open("wb") as stderr, _adopting():
+    for path in (out, err):  # what an earlier command left there may lead anywhere
+        remove(path)
+    with out.open("xb") as stdout, err.open("xb") as stderr, _adopting():
         try:
             child = subprocess.Popen(
                 [*prefix, *command],
@@ -300,6 +325,8 @@ def run(
                 child.kill()
                 status = child.wait()
             end_descendants()
+        if _replaced(out, stdout) | _replaced(err, stderr):
+            stopped = stopped or "it replaced the file that its output goes to"
     if status == -signal.SIGXFSZ and not stopped:
         stopped = f"it wrote a file larger than {limits.file_mb} MB"
     return Finished(status, seconds, stopped, out, err)

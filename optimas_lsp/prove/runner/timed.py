@@ -7,6 +7,7 @@ from statistics import median
 from typing import Any, Dict, List, Tuple
 
 from . import timing, tools
+from .blame import BASELINE
 from .gates import FAIL, PASS, SKIPPED, Gate, outputs_difference, tolerance_of
 from .job import SIDES, Job
 from .record import Record
@@ -62,7 +63,7 @@ def measure_time(job: Job, record: Record) -> Gate:
 def _measured(job: Job, record: Record, name: str, modes: tuple[str, ...]) -> Tuple[str, Series, Summary]:
     """(what went wrong or '', the times, their summary) of one input: a warm-up, then pairs in changing order.
 
-    Where something went wrong, the summary only says on which ``side``.
+    Where something went wrong, the summary only says on which ``side``, and of the original whether it did so again.
     """
     plan, tolerance = job.timing, tolerance_of(job, record, name)
     series: Series = {side: {"kernel_ns": [], "gpu_ns": [], "program_s": []} for side in SIDES}
@@ -74,7 +75,12 @@ def _measured(job: Job, record: Record, name: str, modes: tuple[str, ...]) -> Tu
         for side in SIDES if pair % 2 == 0 else SIDES[::-1]:
             why = _time_once(job, side, name, f"time-{pair}", modes, series[side], tolerance)
             if why:
-                return why, series, {"side": side}
+                facts: Summary = {"side": side}
+                if side == BASELINE:
+                    spare: Dict[str, List[float]] = {key: [] for key in series[side]}
+                    facts["steady"] = bool(_time_once(job, side, name, "time-again", modes, spare, tolerance))
+                    why += "" if facts["steady"] else "; once more it did not"
+                return why, series, facts
         pair += 1
         stopped = _enough(series, plan, modes, pair, time.monotonic() - began)
     summary = summarise(series, modes, plan)
