@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
+import random
+
 import pytest
 
-from optimas_lsp.campaign.statistics import holm, mean, median, paired, percentile, share
+from optimas_lsp.campaign.statistics import holm, mean, median, paired, percentile, share, signed_rank
 from optimas_lsp.score.measure import wilson
 
 
@@ -85,3 +88,32 @@ def test_pairs_of_one_kernel_are_one_in_the_test() -> None:
 
 def test_holms_correction_of_a_worked_example() -> None:
     assert holm([0.01, 0.04, None, 0.03, 0.005]) == pytest.approx((0.03, 0.06, None, 0.06, 0.02))
+
+
+def by_every_sign(differences: list[float]) -> float:
+    """The p from its definition: of all combinations of signs, the share that is as far from the middle."""
+    sizes = sorted(map(abs, differences))
+    ranks = [sizes.index(abs(each)) + 1 + (sizes.count(abs(each)) - 1) / 2 for each in differences]
+    middle = sum(ranks) / 2
+    found = abs(sum(rank for rank, each in zip(ranks, differences, strict=True) if each > 0) - middle)
+    signs = list(itertools.product((0, 1), repeat=len(ranks)))
+    far = sum(abs(sum(map(float.__mul__, ranks, map(float, each))) - middle) >= found for each in signs)
+    return far / len(signs)
+
+
+def test_the_signed_rank_test_is_exact_also_where_values_are_tied() -> None:
+    chance = random.Random(3)
+    for count in (6, 9, 12, 14):
+        for sizes in ((1.0, 2.0, 3.0), tuple(map(float, range(1, 99)))):
+            some = [chance.choice(sizes) * chance.choice((1, 1, -1)) for _ in range(count)]
+            assert signed_rank(some) == pytest.approx(by_every_sign(some), abs=1e-12)
+    assert signed_rank([1.0] * 40) == pytest.approx(2**-39)
+
+
+def test_differences_are_equal_however_they_were_computed() -> None:
+    tenth = [(0.3, 0.2), (0.2, 0.1), (0.7, 0.6), (1.1, 1.0)]
+    found = paired([[each] for each in tenth]).difference
+    assert found is not None
+    assert (found.value, found.low, found.high) == (pytest.approx(0.1), None, None), "all are equal"
+    pairs = [(0.3, 0.2), (0.1, 0.2), (0.5, 0.3), (0.6, 0.3), (0.7, 0.3), (0.9, 0.4), (0.2, 0.3), (1.1, 1.0)]
+    assert paired([[each] for each in pairs]).p == by_every_sign([1.0, -1.0, 2.0, 3.0, 4.0, 5.0, -1.0, 1.0])
