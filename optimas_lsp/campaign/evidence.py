@@ -109,7 +109,7 @@ def evidence_tests(rows: Sequence[Row]) -> Table:
     notes = (
         f"better: a greater gain than with {ALL} on the same kernel, input, backend and device.",
         f"mean difference: in points of gain, over all pairs; low, high: its 95 % interval ({BOOTSTRAP}).",
-        "p: two-sided Wilcoxon signed-rank test (exact, ties too) over kernels, each by the mean difference of its pairs.",
+        "p: two-sided exact Wilcoxon signed-rank test over kernels, each by the mean difference of its pairs.",
         "p is empty where fewer than 6 kernels differ. Holm: corrected for the number of subsets.",
         "A pair needs both outcomes known; what is not known on either side is left out.",
     )
