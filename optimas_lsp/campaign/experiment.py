@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import glob
 import hashlib
 import json
 import os
@@ -117,26 +118,32 @@ def _read_digest(path: Path, *_as_it_is: int) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def content_of(program: Program) -> str:
-    """Digest of what the experiments of a program read: its files, how it is built and run, the source, the report."""
-    return _content(program.folder, program.source, program.profile, program.target)
+def content_of(program: Program, results: Path) -> str:
+    """Digest of what the experiments of a program read: its files, how it is built and run, the source, the report.
+
+    The campaign's ``results`` are none of the program's files, also where they lie in its folder.
+    """
+    return _content(program.folder, program.source, program.profile, program.target, results)
 
 
-def unchanged_now(request: Request, device: str) -> str:
+def unchanged_now(request: Request, device: str, results: Path) -> str:
     """``unchanged_of`` of the program as it is now; '' where it cannot be read."""
     folder = request.folder or request.source.parent
     toml = folder / FILE_NAME
     try:
         table = load_toml(toml).get("target") if toml.is_file() else None
         target = None if table is None else parse_target(table, where=str(toml))
-        content = _content(folder, request.source, request.profile, target)
+        content = _content(folder, request.source, request.profile, target, results)
     except (OptimasError, OSError):
         return ""
     return unchanged_of(content, device, Settings.model_validate(request.settings))
 
 
-def _content(folder: Path, source: Path, report: Path, target: Target | None) -> str:
+def _content(folder: Path, source: Path, report: Path, target: Target | None, results: Path) -> str:
     exclude = REPORTS if target is None else target.exclude
+    if results.absolute().is_relative_to(folder.absolute()):
+        own = results.absolute().relative_to(folder.absolute()).as_posix()
+        exclude = (*exclude, f"{glob.escape(own)}/*")
     with tempfile.TemporaryDirectory(prefix="optimas-campaign-") as copy:
         names = snapshot(folder, Path(copy) / "tree", exclude)
     files = {name: _stamp(folder / name) for name in sorted(names)}

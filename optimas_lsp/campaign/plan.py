@@ -22,7 +22,7 @@ class Plan:
     def of(cls, loaded: Loaded) -> Plan:
         """Cross everything; reads the programs' files and reports for the keys. Raises ConfigError, BundleError."""
         campaign, design = loaded.campaign, loaded.campaign.design
-        content = {each.entry.name: content_of(each) for each in loaded.programs}
+        content = {each.entry.name: content_of(each, loaded.results) for each in loaded.programs}
         found: list[Experiment] = []
         for repetition in range(1, design.repetitions + 1):
             for device, backend in itertools.product(campaign.device, campaign.backend):

@@ -47,7 +47,7 @@ def perform(task: dict[str, Any]) -> dict[str, Any]:
         return skipped(task["key"], axes, known, results)
     request = Request.model_validate(task["request"])
     answer = process.run(request, float(task["limit_s"]), _on(task["gpus"]))
-    if answer.message["kind"] == "outcome" and unchanged_now(request, axes.device) != task["unchanged"]:
+    if answer.message["kind"] == "outcome" and unchanged_now(request, axes.device, results.folder) != task["unchanged"]:
         row = row_of_error(task["key"], axes, "ProgramChangedError", CHANGED, answer.seconds)
         results.keep(row.key, row.model_dump(mode="json", by_alias=True), None)
     elif answer.message["kind"] == "outcome":

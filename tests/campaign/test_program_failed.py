@@ -171,6 +171,15 @@ def test_a_program_that_changed_since_the_plan_gives_no_result_under_its_old_nam
     assert perform(task_of(experiment, results, 300))["ending"] not in {"failed", "program-failed"}
 
 
+def test_results_in_the_programs_own_folder_are_no_change_of_the_program(of_c: Callable[..., Path]) -> None:
+    file = of_c(c("return nothing;"), evidence=("pc", "rl"))
+    text = file.read_text("utf-8").replace('results = "results"', 'results = "accuracy/results"')
+    file.write_text(text, "utf-8")
+    found = ran(file)
+    assert {row.ending for row in found.values()} == {"program-failed"}
+    assert ran(file) == found, "resuming repeats nothing"
+
+
 def axes(**more: Any) -> Axes:
     plain = {"program": "p", "kernel": "k", "backend": "catalogue", "model": "", "evidence": "pc", "input": "small"}
     return Axes(**{**plain, "repetition": 1, "device": "h200", **more})
