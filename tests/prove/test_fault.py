@@ -173,10 +173,12 @@ def test_a_program_that_changes_its_own_files_is_not_its_candidates_fault(
     assert outcome.fault.sentence.startswith("a run changed main.c in the baseline's folder")
 
 
+@pytest.mark.parametrize("then", ["", 'if (symlink("../candidate/out", "../baseline/out")) return 5;'])
 def test_a_candidate_that_takes_the_originals_folders_away_gains_nothing(
-    packed: Any, claimed_gpu: dict[str, str]
+    packed: Any, claimed_gpu: dict[str, str], then: str
 ) -> None:
-    candidate = c('rmdir("../baseline/out"); FILE *f = fopen("out/sum", "w"); if (f) fputs("41", f);')
+    takes = f'unlink("../baseline/out/sum"); rmdir("../baseline/out"); {then} '
+    candidate = c(takes + 'FILE *f = fopen("out/sum", "w"); if (f) fputs("41", f);')
     original = c('FILE *f = fopen("out/sum", "w"); if (!f) return 4; fputs("42", f);')
     build = [["gcc", "-O1", "-o", "build/main", "main.c"], ["gcc", "-E", "-o", "out/sum", "main.c"]]
     job = packed(original, candidate, options=SHORT, build=build, outputs=["out/sum"])

@@ -90,10 +90,11 @@ class Tree:
 
 def _as_it_was(path: str, mode: int) -> None:
     with contextlib.suppress(OSError):
+        if os.path.lexists(path) and not stat.S_ISDIR(os.lstat(path).st_mode):  # such as a link to the other side's
+            Path(path).unlink()
         if not os.path.lexists(path):
             Path(path).mkdir()
-        now = os.lstat(path).st_mode
-        if stat.S_ISDIR(now) and now != mode:
+        if os.lstat(path).st_mode != mode:
             Path(path).chmod(stat.S_IMODE(mode))
 
 
