@@ -5,7 +5,10 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
+import time
 from pathlib import Path
+
+_A_DAY = 86_400.0
 
 
 def write_atomically(target: Path, data: bytes) -> None:
@@ -19,3 +22,11 @@ def write_atomically(target: Path, data: bytes) -> None:
         with contextlib.suppress(OSError):
             part.unlink()
         raise
+
+
+def remove_parts(folder: Path, pattern: str = ".*.part") -> None:
+    """Remove what writers that were killed left in ``folder``: what is older than a day, so that no other loses its."""
+    for part in folder.glob(pattern):
+        with contextlib.suppress(OSError):
+            if part.lstat().st_mtime < time.time() - _A_DAY:
+                part.unlink()

@@ -11,7 +11,8 @@ import hashlib
 import json
 import os
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,10 +23,15 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from optimas_lsp.errors import OptimasError
 from optimas_lsp.profile.model import Frozen
+from optimas_lsp.profile.regular import read_regular
 from optimas_lsp.profile.replace import write_atomically
+from optimas_lsp.profile.turn import turn
 
 ENVIRONMENT = "OPTIMAS_STATE_DIR"
 FILE_NAME = "consent.json"
+
+LIMIT = 16 * 1024 * 1024
+"""Bytes of the largest record that is read."""
 
 
 class ConsentError(OptimasError):
@@ -108,7 +114,8 @@ def state_folder() -> Path:
 
 @dataclass(frozen=True)
 class Consents:
-    """The record. Reads and writes whole files in one step, so that several processes may use it."""
+    """The record. Files are written whole, in one step, and changed by one process at a time: what is granted at the
+    same moment is all kept, and what is revoked does not come back with another's grant."""
 
     path: Path
 
@@ -120,7 +127,7 @@ class Consents:
     def grants(self) -> tuple[Grant, ...]:
         """Everything accepted, oldest first; raises ConsentError for a record that cannot be understood."""
         try:
-            data = self.path.read_bytes()
+            data = read_regular(self.path, LIMIT)
         except FileNotFoundError:
             return ()
         except OSError as error:
@@ -151,24 +158,45 @@ class Consents:
                 remedy=f"set {ENVIRONMENT} to a folder outside of {real}",
             )
         now = datetime.now(UTC).replace(microsecond=0)
-        added = tuple(Grant(folder=real, action=action, accepted=now) for action in self.missing(folder, actions))
-        self._write((*self.grants(), *added))
+        with self._turn():
+            added = tuple(Grant(folder=real, action=action, accepted=now) for action in self.missing(folder, actions))
+            self._write((*self.grants(), *added))
 
     def revoke(self, chosen: str | None = None) -> tuple[Grant, ...]:
         """Take back the grant with this id, those of this folder, or (None) all; returns what was taken back."""
-        if chosen is None:
-            try:
-                gone = self.grants()
-            except ConsentError:
-                gone = ()
-            self._write(())
-            return gone
-        real = os.path.realpath(chosen)
-        known = self.grants()
-        gone = tuple(grant for grant in known if chosen == grant.id or real == grant.folder)
-        if gone:
-            self._write(tuple(grant for grant in known if grant not in gone))
+        if chosen is not None and not self._chosen(chosen):
+            return ()
+        with self._turn():
+            if chosen is None:
+                try:
+                    gone = self.grants()
+                except ConsentError:
+                    gone = ()
+                self._write(())
+            else:
+                gone = self._chosen(chosen)
+                self._write(tuple(grant for grant in self.grants() if grant not in gone))
         return gone
+
+    def _chosen(self, chosen: str) -> tuple[Grant, ...]:
+        real = os.path.realpath(chosen)
+        return tuple(grant for grant in self.grants() if chosen == grant.id or real == grant.folder)
+
+    @contextmanager
+    def _turn(self) -> Generator[None]:
+        """Be the only one who changes the record; raises ConsentError where that cannot be had."""
+        with ExitStack() as stack:
+            try:
+                stack.enter_context(turn(self.path.with_suffix(".turn")))
+            except TimeoutError:
+                raise ConsentError(
+                    "another process is changing this, and does not go on",
+                    where=self.path,
+                    remedy="end it if it was stopped, then try again",
+                ) from None
+            except OSError as error:
+                raise _unwritable(self.path, error) from None
+            yield
 
     def _write(self, grants: tuple[Grant, ...]) -> None:
         try:
@@ -176,9 +204,13 @@ class Consents:
             write_atomically(self.path, _GRANTS.dump_json(grants, indent=1))
             self.path.chmod(0o600)
         except OSError as error:
-            raise ConsentError(
-                f"cannot be written: {error.strerror}", where=self.path, remedy=f"set {ENVIRONMENT} to another folder"
-            ) from None
+            raise _unwritable(self.path, error) from None
+
+
+def _unwritable(path: Path, error: OSError) -> ConsentError:
+    return ConsentError(
+        f"cannot be written: {error.strerror}", where=path, remedy=f"set {ENVIRONMENT} to another folder"
+    )
 
 
 def require(consents: Consents, folder: Path, actions: Sequence[Action], ask: Ask | None) -> None:

@@ -15,16 +15,16 @@ import shutil
 import signal
 import stat
 import tempfile
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Generator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from optimas_lsp import errors
 from optimas_lsp.errors import OptimasError, WorkerError
+from optimas_lsp.profile.turn import is_free, made_locked
 from optimas_lsp.server.background import Background
 from optimas_lsp.server.own_process import kill_group, start
-from optimas_lsp.server.presence import is_free, turn
 
 logger = logging.getLogger(__name__)
 
@@ -81,7 +81,7 @@ class CourseProcess:
         """
         scratch = Path(tempfile.mkdtemp(prefix=SCRATCH))
         try:
-            with turn(scratch / OWNER):
+            with _owned(scratch):
                 return await self._run(talk, scratch)
         finally:
             await asyncio.shield(asyncio.ensure_future(self._background.run(_clear, scratch)))
@@ -157,6 +157,19 @@ class CourseProcess:
                     await process.wait()
         kill_group(process)
         await process.wait()
+
+
+@contextlib.contextmanager
+def _owned(scratch: Path) -> Generator[None]:
+    """Let other servers see that ``scratch`` is in use; where nothing can be locked, it is nobody's to clear up."""
+    try:
+        owner = made_locked(scratch / OWNER)
+    except OSError as error:
+        logger.warning("a temporary folder cannot be locked: %s: %s", scratch, error)
+        yield
+        return
+    with owner:
+        yield
 
 
 async def _tail(stream: asyncio.StreamReader | None) -> str:

@@ -75,6 +75,10 @@ class JobBoard:
         for job in self._failed.values():
             self._unsaved.setdefault(job.id, job)
         self._failed.clear()
+        mine = [job for job in self.jobs.values() if job.live and not self.elsewhere(job)]
+        for lost in await self._session.background.run(self.store.stand_by, mine) if mine else ():
+            if self.jobs.get(lost.id) == lost:
+                self._unsaved.setdefault(lost.id, lost)
         self._save_soon()
         async with self._look_turn:
             for folder in [each.path for each in self._session.snapshot.folders if each.path in self._loaded]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from pygls.exceptions import JsonRpcInvalidParams
 
+from optimas_lsp.profile.regular import read_regular
 from optimas_lsp.server import own_process, rule_pages
 from optimas_lsp.server.applying import Applier
 from optimas_lsp.server.features.jobs import described, listing, offered
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 SCHEMA = "optimas.outcome/1"
+
+OUTCOME_LIMIT = 256 * 1024 * 1024
+"""Bytes of the largest kept outcome that is read."""
 
 REFUSALS = ("rejected", "reverted")
 """Not wanted; applied and taken back."""
@@ -251,7 +255,7 @@ def words(arguments: list[Any], what: str, *, least: int, most: int) -> list[str
 def kept_outcome(path: Path) -> dict[str, Any]:
     """The outcome as it was kept; empty where there is none, or none that can be read."""
     try:
-        found: object = json.loads(path.read_bytes())
+        found: object = json.loads(read_regular(path, OUTCOME_LIMIT))
     except OSError:
         return {}
     except (ValueError, RecursionError) as error:

@@ -12,6 +12,7 @@ import json
 import logging
 import os
 import re
+import stat
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,11 +20,13 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from optimas_lsp.profile.replace import write_atomically
+from optimas_lsp.profile.regular import read_regular
+from optimas_lsp.profile.replace import remove_parts, write_atomically
+from optimas_lsp.profile.turn import turn
 from optimas_lsp.rewrite.consent import state_folder
 from optimas_lsp.server.job import Job
 from optimas_lsp.server.locations import path_of, same_place
-from optimas_lsp.server.presence import Presence, turn
+from optimas_lsp.server.presence import Presence
 from optimas_lsp.server.regions import agree
 from optimas_lsp.server.reports import Stamp
 
@@ -32,7 +35,13 @@ logger = logging.getLogger(__name__)
 KEPT = 30
 """Jobs kept for one workspace folder; the oldest that are over go first."""
 
+LIMIT = 64 * 1024 * 1024
+"""Bytes of the largest kept job that is read."""
+
 JOB, OUTCOME, TURN = ".job.json", ".outcome.json", ".turn"
+
+UNREAD = Stamp(0, -1, 0)
+"""The stamp of a file that could not be read: no file has it."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +83,8 @@ class JobStore:
     def claim(self, job: Job) -> tuple[Job, Job | None]:
         """Keep a new job, unless one of another server, that is not over, would rewrite the same: that is the second.
 
-        The first is ``job`` with its number. Raises OSError.
+        The first is ``job`` with its number. Raises OSError, TimeoutError where another server holds the list and was
+        stopped: that one may be about to run the same.
         """
         with turn(self._home(job.folder) / TURN):
             kept = self.look(job.folder, {}).jobs
@@ -83,6 +93,15 @@ class JobStore:
             if other is None:
                 self.save(job)
         return job, other
+
+    def stand_by(self, jobs: Sequence[Job]) -> list[Job]:
+        """Those of this server's live ``jobs`` that are on disk no more, because the state folder was emptied.
+
+        The sign that this server lives is put back at once.
+        """
+        with contextlib.suppress(OSError):  # then saving complains
+            self.presence.hold()
+        return [job for job in jobs if not (self._home(job.folder) / (job.id + JOB)).exists()]
 
     def save_outcome(self, job: Job, outcome: dict[str, Any]) -> None:
         """Keep the outcome of ``job`` (JSON, optimas.rewrite/1); raises OSError."""
@@ -104,6 +123,7 @@ class JobStore:
         """The jobs of ``folders``, oldest first, those of other servers among them; too old ones are removed."""
         found: list[Job] = []
         for folder in folders:
+            remove_parts(self._home(folder))
             jobs = sorted(self.look(folder, {}).jobs, key=lambda job: job.age)
             old = [job for job in jobs if not job.live][:-KEPT]
             for each in old:
@@ -124,16 +144,25 @@ class JobStore:
                 for entry in entries:
                     if entry.name.endswith(JOB):
                         with contextlib.suppress(FileNotFoundError):  # removed meanwhile
-                            now = entry.stat()
+                            now = entry.stat(follow_symlinks=False)
+                            if not stat.S_ISREG(now.st_mode):
+                                continue
                             files[entry.name.removesuffix(JOB)] = Stamp(now.st_mtime_ns, now.st_size, now.st_ino)
         except OSError as error:
             if not isinstance(error, FileNotFoundError) and folder not in self._complained:
                 self._complained.add(folder)
                 logger.warning("the jobs of %s cannot be looked at: %s", folder, error)
             return Look(None)
-        for identifier, stamp in files.items():
+        for identifier, stamp in list(files.items()):
             if stamp != before.get(identifier) or identifier in watched:
-                job = self._read(identifier, folder)
+                try:
+                    job = self._read(identifier, folder)
+                except OSError as error:  # it is looked at again the next time
+                    if (path := self._home(folder) / (identifier + JOB)) not in self._complained:
+                        self._complained.add(path)
+                        logger.warning("a job is not readable: %s: %s", path, error)
+                    files[identifier] = UNREAD
+                    continue
                 if job is not None and job.live and not self.presence.alive(job.owner):
                     job = self._of_the_dead(job)
                 if job is not None:
@@ -141,12 +170,13 @@ class JobStore:
         return Look(files, tuple(jobs))
 
     def _read(self, identifier: str, folder: Path) -> Job | None:
+        """The kept job, None without one that can be believed; raises OSError."""
         path = self._home(folder) / (identifier + JOB)
         try:
-            job = Job.model_validate_json(path.read_bytes())
+            job = Job.model_validate_json(read_regular(path, LIMIT))
         except FileNotFoundError:  # removed meanwhile
             return None
-        except (OSError, ValidationError) as error:
+        except ValidationError as error:
             logger.warning("a job is not readable: %s: %s", path, error)
             return None
         if complaint := _complaint(job, path, folder):
@@ -156,7 +186,10 @@ class JobStore:
 
     def _of_the_dead(self, job: Job) -> Job | None:
         """A job whose server is dead: read again, because it may have been over before that; else interrupted."""
-        last = self._read(job.id, job.folder)
+        try:
+            last = self._read(job.id, job.folder)
+        except OSError:
+            return None
         if last is None or not last.live or last.owner != job.owner:
             return last
         words = "the server ended before this did; nothing was changed. Run it again."

@@ -6,6 +6,7 @@ Other servers may have the same folders open, so it is looked at again every few
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +17,8 @@ from optimas_lsp.server.rewrites import Rewrites
 
 if TYPE_CHECKING:
     from optimas_lsp.server.session import Session
+
+logger = logging.getLogger(__name__)
 
 LOOK_SECONDS = 3.0
 
@@ -34,8 +37,11 @@ async def _follow(session: Session, rewrites: Rewrites) -> None:
     seen: object = None
     while True:
         await asyncio.sleep(LOOK_SECONDS)
-        await rewrites.look()
-        seen = await _marks(session, seen)
+        try:
+            await rewrites.look()
+            seen = await _marks(session, seen)
+        except (OSError, RuntimeError):  # no more threads, say: what cannot be done now is done the next time
+            logger.exception("what other servers keep could not be looked at")
 
 
 async def _marks(session: Session, seen: object = None) -> object:

@@ -13,14 +13,18 @@ from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
+from optimas_lsp.profile.regular import read_regular
 from optimas_lsp.profile.replace import write_atomically
+from optimas_lsp.profile.turn import turn
 from optimas_lsp.rewrite.consent import state_folder
-from optimas_lsp.server.presence import turn
 from optimas_lsp.server.reports import stamp
 
 logger = logging.getLogger(__name__)
 
 SCHEMA = "optimas.known/1"
+
+LIMIT = 16 * 1024 * 1024
+"""Bytes of the largest file that is read."""
 
 
 class Known(NamedTuple):
@@ -44,20 +48,37 @@ def load(folders: Iterable[Path]) -> frozenset[Known]:
     found: set[Known] = set()
     for folder in folders:
         try:
-            kept = json.loads(_place(folder).read_bytes())
-            found |= {Known(*map(str, row)) for row in kept["known"]}
-        except FileNotFoundError:
-            continue
-        except (OSError, ValueError, TypeError, KeyError) as error:
+            found |= _kept(_place(folder))
+        except (OSError, ValueError) as error:
             logger.warning("the known findings of %s are not readable: %s", folder, error)
     return frozenset(found)
 
 
+def _kept(place: Path) -> frozenset[Known]:
+    """The marks in one file, none without it; raises OSError, and ValueError for a file that is damaged."""
+    try:
+        kept = json.loads(read_regular(place, LIMIT))
+        return frozenset(Known(*map(str, row)) for row in kept["known"])
+    except FileNotFoundError:
+        return frozenset()
+    except (TypeError, KeyError, RecursionError) as error:
+        raise ValueError(f"not {SCHEMA}: {error}") from None
+
+
 def change(folder: Path, more: Collection[Known], gone: Callable[[Known], bool]) -> None:
-    """Mark ``more`` in ``folder`` and unmark those that are ``gone``; what others marked stays. Raises OSError."""
+    """Mark ``more`` in ``folder`` and unmark those that are ``gone``; what others marked stays.
+
+    A damaged file is kept beside the new one. Raises OSError, also where the marks so far cannot be read: writing
+    would lose them.
+    """
     place = _place(folder)
     with turn(place.with_suffix(".turn")):
-        kept = load([folder])
+        try:
+            kept = _kept(place)
+        except ValueError as error:
+            logger.warning("the known findings of %s begin anew: %s", folder, error)
+            place.replace(place.with_suffix(".damaged"))
+            kept = frozenset[Known]()
         known = frozenset(each for each in kept if not gone(each)) | frozenset(more)
         if known != kept:
             data = json.dumps({"schema": SCHEMA, "folder": str(folder), "known": sorted(known)}, indent=1)

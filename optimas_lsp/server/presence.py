@@ -7,19 +7,14 @@ id is believed, which may be another process's by now. Everything here blocks an
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 import secrets
 import threading
-from collections.abc import Generator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-try:
-    import fcntl
-except ImportError:  # no POSIX system
-    fcntl = None
+from optimas_lsp.profile.replace import remove_parts
+from optimas_lsp.profile.turn import fcntl, is_free, made_locked, stands
 
 SUFFIX = ".server"
 
@@ -40,19 +35,10 @@ class Presence:
         """Let others see that this server lives, from now on; raises OSError where no lock can be had."""
         path = self._path(self.id)
         with self._turn:
-            if self._held is not None and _is(self._held, path):
+            if self._held is not None and stands(self._held, path):
                 return
             self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            made = path if fcntl is None else path.with_suffix(".new")
-            handle = made.open("wb")
-            try:
-                if fcntl is not None:
-                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    made.rename(path)  # locked before anybody can find it
-            except OSError:
-                handle.close()
-                made.unlink(missing_ok=True)
-                raise
+            handle = made_locked(path)
             if self._held is not None:
                 self._held.close()
             self._held = handle
@@ -74,50 +60,17 @@ class Presence:
             return False
         path = self._path(identifier)
         try:
-            with path.open("rb") as handle:
-                if fcntl is not None:
-                    fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
-                    with contextlib.suppress(OSError):
-                        path.unlink()
-            if fcntl is None:
-                path.unlink()  # where there is no flock, an open file cannot be removed
+            if fcntl is not None and not is_free(path):
+                return True
+            path.unlink()  # where there is no flock, an open file cannot be removed: only this tells
         except FileNotFoundError:
             return False
         except OSError:
-            return True
+            return fcntl is None
         return False
 
     def sweep(self) -> None:
         """Clear up after servers that were killed."""
+        remove_parts(self._folder, "*.new")
         for path in self._folder.glob("*" + SUFFIX):
             self.alive(path.name.removesuffix(SUFFIX))
-
-
-def _is(handle: BinaryIO, path: Path) -> bool:
-    """Whether the open file still stands at ``path``."""
-    try:
-        return os.path.samestat(os.fstat(handle.fileno()), path.stat())
-    except OSError:
-        return False
-
-
-def is_free(path: Path) -> bool:
-    """Whether nobody has their ``turn`` at the file at ``path``; False where that cannot be told, or there is none."""
-    if fcntl is None:
-        return False
-    try:
-        with path.open("rb") as handle:
-            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True
-
-
-@contextmanager
-def turn(path: Path) -> Generator[None]:
-    """Hold the lock that is the file at ``path``, alone among all servers; raises OSError where it cannot be had."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with path.open("ab") as handle:
-        if fcntl is not None:
-            fcntl.flock(handle, fcntl.LOCK_EX)
-        yield

@@ -91,6 +91,9 @@ class Rewrites(JobBoard):
             if other is None:
                 try:
                     job, other = await self._session.background.run(self.store.claim, job)
+                except TimeoutError:
+                    raise JobError("another editor is about to ask for a rewrite, and does not go on",
+                                   remedy="end it if it was stopped, then ask again") from None  # fmt: skip
                 except OSError as error:  # nobody else can know of it then
                     logger.warning("the job %s cannot be kept: %s", job.id, error)
             if other is not None:

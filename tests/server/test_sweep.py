@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from optimas_lsp.profile.turn import turn
 from optimas_lsp.server.course_process import OWNER, SCRATCH, sweep
-from optimas_lsp.server.presence import turn
 
 HOLDS = """
 import sys, time
 from pathlib import Path
-from optimas_lsp.server.presence import turn
+from optimas_lsp.profile.turn import turn
 with turn(Path(sys.argv[1])):
     print("held", flush=True)
     sys.stdin.read()

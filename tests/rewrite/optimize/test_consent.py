@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import stat
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,10 +13,37 @@ import pytest
 from typer.testing import CliRunner
 
 from optimas_lsp.cli.app import app
+from optimas_lsp.profile import turn as consents_turn
 from optimas_lsp.rewrite.consent import Action, ConsentError, Consents, Run, Send, require
 
 SEND = Send(backend="openai", destination="https://api.openai.com/v1", model="gpt-5", size=12_345)
 RUN = Run(commands=(("nvcc", "-O3", "-o", "a b", "k.cu"), ("./a b",)), why="build and try")
+
+ROUNDS = 20
+
+GRANTS = """
+import sys
+from pathlib import Path
+from optimas_lsp.rewrite.consent import Consents, Run
+record, folder = Consents(Path(sys.argv[1])), Path(sys.argv[2])
+run = Run(commands=(("make",),))
+print("ready", flush=True)
+sys.stdin.readline()
+for number in range(int(sys.argv[3])):
+    record.grant(folder / str(number), [run])
+"""
+
+REVOKES = """
+import sys
+from pathlib import Path
+from optimas_lsp.rewrite.consent import Consents
+record, folder = Consents(Path(sys.argv[1])), Path(sys.argv[2])
+print("ready", flush=True)
+sys.stdin.readline()
+for number in range(int(sys.argv[3])):
+    assert record.revoke(str(folder / str(number)))
+    assert not [each for each in record.grants() if each.folder == str(folder / str(number))]
+"""
 
 
 @pytest.fixture
@@ -137,3 +166,76 @@ def test_consents_are_listed_and_revoked_from_the_command_line(tmp_path: Path, m
     assert run("revoke")[0] == 2
     assert run("revoke", "--all")[0] == 0
     assert run("list") == (0, "nothing was accepted\n")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="processes take turns by flock")
+def test_of_many_processes_no_grant_is_lost_and_nothing_revoked_comes_back(consents: Consents, tmp_path: Path) -> None:
+    folders = [tmp_path.resolve() / name for name in ("one", "two", "three", "old")]
+    for number in range(ROUNDS):
+        consents.grant(folders[-1] / str(number), [RUN])
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", REVOKES if folder == folders[-1] else GRANTS,
+             str(consents.path), str(folder), str(ROUNDS)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        )
+        for folder in folders
+    ]  # fmt: skip
+    for process in processes:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+    for process in processes:
+        assert process.stdin is not None
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    for process in processes:
+        process.communicate(timeout=300)
+    assert [process.returncode for process in processes] == [0] * len(processes)
+    wanted = {str(folder / str(number)) for folder in folders[:-1] for number in range(ROUNDS)}
+    assert {grant.folder for grant in consents.grants()} == wanted
+    assert len(consents.grants()) == len(wanted)
+
+
+def test_where_there_are_no_locks_consents_are_recorded_and_revoked_all_the_same(
+    consents: Consents, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("optimas_lsp.profile.turn.fcntl", None)
+    consents.grant(tmp_path / "program", [SEND, RUN])
+    (gone, _) = consents.revoke(str(tmp_path / "program"))
+    assert gone.action == SEND
+    assert consents.grants() == ()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="processes take turns by flock")
+def test_a_process_that_stopped_while_changing_the_record_is_named_as_the_reason(
+    consents: Consents, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    consents.grant(tmp_path / "program", [RUN])
+    real = consents_turn.turn
+    monkeypatch.setattr("optimas_lsp.rewrite.consent.turn", lambda path: real(path, seconds=0.0))
+    with real(consents.path.with_suffix(".turn")):
+        for change in (lambda: consents.grant(tmp_path / "other", [SEND]), consents.revoke):
+            with pytest.raises(ConsentError, match=r"does not go on.*end it if it was stopped"):
+                change()
+        assert consents.missing(tmp_path / "program", [RUN]) == ()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="named pipes and links")
+def test_what_is_no_file_in_place_of_the_record_or_its_lock_is_not_waited_for(
+    consents: Consents, tmp_path: Path
+) -> None:
+    consents.path.parent.mkdir()
+    os.mkfifo(consents.path)
+    assert consents.grants() == ()
+    consents.grant(tmp_path / "program", [RUN])
+    assert consents.missing(tmp_path / "program", [RUN]) == ()
+    lock, elsewhere = consents.path.with_suffix(".turn"), tmp_path / "elsewhere"
+    lock.unlink()
+    lock.symlink_to(elsewhere)
+    with pytest.raises(ConsentError, match="cannot be written"):
+        consents.grant(tmp_path / "other", [RUN])
+    assert not elsewhere.exists()
+    lock.unlink()
+    os.mkfifo(lock)
+    with pytest.raises(ConsentError, match="cannot be written"):
+        consents.revoke()
