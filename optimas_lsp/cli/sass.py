@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from optimas_lsp.profile.model import Kernel, Profile, SourceFile
     from optimas_lsp.report.machine_code import LineOf
 
+MOST_NAMED = 20
+"""Files that are named where another one was asked for."""
+
 
 def sass(
     report: Annotated[
@@ -71,21 +74,30 @@ def _costliest(profile: Profile, pattern: re.Pattern[str] | None) -> Kernel:
 
 def _rows(code: MachineCode, wanted: str) -> list[int]:
     """The rows of FILE:LINE and the other ends of what they wait for; raises ConfigError where there are none."""
+    from optimas_lsp.report.rows import plain
+
     name, _, number = wanted.rpartition(":")
-    if not name or not number.isdigit():
+    if not name or not re.fullmatch("[0-9]{1,9}", number):
         raise ConfigError(f"--line {wanted}: not FILE:LINE", remedy="give, for example, --line kernel.cu:42")
     suffix = PurePosixPath(name.replace("\\", "/")).parts
     files = [at for at, each in enumerate(code.files) if _parts(each)[-len(suffix) :] == suffix]
-    own = [row for file in files for row in code.at(file, int(number))]
+    places = {(file, int(number)) for file in files}
+    own = [at for at, row in enumerate(code.rows) if not places.isdisjoint(row.places)]
     if not own:
         used = {place for row in code.rows for place in row.places}
-        lines = sorted({line for file, line in used if file in files})
-        remedy = f"it has code from the lines {_ranges(lines)} of {name}" if lines else (
-            "it has code from: " + (", ".join(sorted({_parts(code.files[file])[-1] for file, _ in used})) or "no file")
-        )  # fmt: skip
-        raise ConfigError(f"{code.kernel} has no instruction of {wanted}", remedy=remedy)
+        if lines := sorted({line for file, line in used if file in files}):
+            remedy = f"it has code from the lines {_ranges(lines)} of {name}"
+        else:
+            remedy = f"it has code from: {_names(code, {file for file, _ in used})}"
+        raise ConfigError(f"{plain(code.kernel)} has no instruction of {wanted}", remedy=remedy)
     others = {edge.row for row in own for edge in (*code.rows[row].waits_for, *code.rows[row].awaited_by)}
     return sorted({*own, *others})
+
+
+def _names(code: MachineCode, files: set[int]) -> str:
+    names = sorted({"".join(_parts(code.files[file])[-1:]) or "a file without a name" for file in files})
+    more = [f"and {len(names) - MOST_NAMED} more"] if len(names) > MOST_NAMED else []
+    return ", ".join([*names[:MOST_NAMED], *more]) or "no file"
 
 
 def _parts(path: str) -> tuple[str, ...]:

@@ -23,6 +23,9 @@ LEAST_SHOWN = 0.0005
 MOST_EDGES = 2
 """Named in one row, to either side."""
 
+MOST_INDENTED = 40
+"""Callers below this many are not indented further."""
+
 ELSEWHERE = "no line is known"
 
 
@@ -60,7 +63,7 @@ def _heading(code: MachineCode, row: Row, line_of: LineOf) -> Iterator[Listed]:
         return
     for depth, (file, line) in enumerate(row.places):
         text = plain(line_of(file, line)).strip()
-        words = f"{'  ' * depth}{'in ' if depth else ''}{place_name(code, file, line)}"
+        words = f"{'  ' * min(depth, MOST_INDENTED)}{'in ' if depth else ''}{place_name(code, file, line)}"
         yield Listed(text=f"{words}  {text}".rstrip(), place=(file, line))
 
 
@@ -84,7 +87,7 @@ def _instruction(code: MachineCode, row: Row) -> str:
 def _notes(code: MachineCode, row: Row) -> Iterator[str]:
     if code.share(row.stalled) >= LEAST_SHARE and row.reasons:
         reason, count = row.reasons[0]
-        yield f"{reason} {percent(count / row.stalled)}"
+        yield f"{plain(reason)} {percent(count / row.stalled)}"
         for edge in _worth(code, row.waits_for):
             other = code.rows[edge.row]
             yield f"waits for {_named(code, other)} ({percent(edge.samples / row.stalled)})"

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
 from typer.testing import CliRunner
 
 from optimas_lsp.cli.app import app
+from optimas_lsp.profile.store import distil_to
 
 RUNNER = CliRunner()
 SAMPLES = Path(__file__).parents[2] / "samples"
@@ -45,6 +48,7 @@ def test_json_is_the_published_schema_and_holds_the_listing() -> None:
     [
         (["--line", "adjacent.cu"], "not FILE:LINE"),
         (["--line", "adjacent.cu:1"], "it has code from the lines 26"),
+        *((["--line", f"adjacent.cu:{number}"], "not FILE:LINE") for number in ("²", "9" * 5000, "-1", "", "3.5")),
         (["--line", "other.cu:3"], "it has code from: adjacent.cu"),
         (["--kernel", "no_such_kernel"], "the report's kernels are: adjacent_kernel"),
         (["--kernel", "("], "not a regular expression"),
@@ -55,3 +59,47 @@ def test_what_cannot_be_shown_is_said_with_what_can(arguments: list[str], words:
     assert result.exit_code == 2
     assert words in result.stderr
     assert result.stdout == ""
+
+
+def hostile(place: Path, change: Callable[[dict[str, Any]], None]) -> str:
+    """A distilled profile of the sample after ``change``."""
+    distil_to(Path(ADJACENT), place, cache_dir=place.parent / "cache")
+    data = json.loads(place.read_text("utf-8"))
+    change(data)
+    place.write_text(json.dumps(data), "utf-8")
+    return str(place)
+
+
+def names(data: dict[str, Any]) -> None:
+    kernel = data["kernels"][0]
+    kernel["name"] = 'k\x1b[2J\u202e,"rows":[\n'
+    kernel["code"]["sass"][0] = '\x1b]0;x\x07\u202eLDG,"rows":['
+    data["files"][0]["path"] = '/a/,"rows":[\x1b\u202e.cu'
+    data["report_name"] = ',"rows":['
+    data["reasons"] = [f"{reason}\x1b\u202e" for reason in data["reasons"]]
+
+
+def no_names(data: dict[str, Any]) -> None:
+    data["files"][0]["path"] = ""
+    data["kernels"][0]["code"]["sass"] = ["" for _ in data["kernels"][0]["code"]["sass"]]
+
+
+def deep(data: dict[str, Any]) -> None:
+    code = data["kernels"][0]["code"]
+    code["chains"] = [each * 1000 for each in code["chains"]]
+
+
+@pytest.mark.parametrize("change", [names, no_names, deep])
+def test_whatever_things_are_called_a_line_stays_one_of_printing_characters(
+    tmp_path: Path, change: Callable[[dict[str, Any]], None]
+) -> None:
+    report = hostile(tmp_path / "h.optimas.json", change)
+    shown = RUNNER.invoke(app, ["sass", report])
+    assert shown.exit_code == 0, shown.stderr
+    assert all(char.isprintable() or char == "\n" for char in shown.stdout)
+    found = json.loads(RUNNER.invoke(app, ["sass", report, "--format", "json"]).stdout)
+    assert [each["text"] for each in found["listing"]] == shown.stdout.split("\n")[:-1]
+    assert max(len(each["text"]) for each in found["listing"]) < 1000
+    refused = RUNNER.invoke(app, ["sass", report, "--line", "nowhere.cu:1"])
+    assert refused.exit_code == 2
+    assert len(refused.stderr.splitlines()) == 1

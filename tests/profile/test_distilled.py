@@ -119,8 +119,23 @@ def test_an_unknown_key_is_named(tmp_path, plain):
         (lambda data: data["kernels"][0]["code"]["chains"][0][0].update(file=55), "code.chains[0].file: 55"),
         (lambda data: data["launches"][0]["counters"].pop(), "launches[0].counters:"),
         (lambda data: data["launches"][0]["rules"].append(4000), "launches[0].rules: 4000"),
+        (lambda data: data["kernels"][0]["code"].update(executed=[]), "code.executed: 0 entries"),
+        (lambda data: data["kernels"][0]["code"]["executed"].__setitem__(0, -1), "code.executed: -1"),
+        (lambda data: data["kernels"][0]["code"]["offset"].__setitem__(0, -16), "code.offset: -16"),
+        (lambda data: data["kernels"][0]["code"]["offset"].__setitem__(-1, 10**400), "of more than 64 bits"),
+        (lambda data: data["kernels"][0]["samples"]["all"].__setitem__(0, 10**400), "of more than 64 bits"),
+        (lambda data: data["kernels"][0]["code"]["chains"][0][0].update(line=-5), "code.chains[0].line: -5"),
+        (lambda data: data["kernels"][0]["code"]["chains"][0].extend(data["kernels"][0]["code"]["chains"][0] * 1000),
+         "frames, more than 1000"),
+        (lambda data: data["launches"][0]["grid"].__setitem__(0, -1), "launches[0].grid: -1"),
+        (lambda data: data["launches"][0].update(duration_ns=float("nan")), "launches[0].duration_ns: nan"),
+        (lambda data: data["launches"][0].update(duration_ns=-1.0), "launches[0].duration_ns: -1.0"),
+        (lambda data: data["launches"][0]["counters"].__setitem__(0, float("inf")), "launches[0].counters: inf"),
+        *((lambda data, share=share: data["kernels"][0]["code"].update(causes=[
+            {"consumer": 1, "reason": 0, "producer": 0, "share": share, "kind": "raw", "confidence": "certain"}]),
+           f"code.causes.share: {share}") for share in (float("nan"), float("inf"), -1.0, 1.5)),
     ],
-)
+)  # fmt: skip
 def test_an_index_that_leads_nowhere_is_named(tmp_path, plain, change, place_named):
     data = json.loads(json.dumps(plain))
     change(data)
