@@ -18,9 +18,13 @@ from optimas_lsp.insight.load import enrichment
 from optimas_lsp.insight.locate import is_library
 from optimas_lsp.profile.limits import Limits, Progress
 from optimas_lsp.profile.model import Note, Profile, SourceFile
+from optimas_lsp.profile.regular import read_regular
 from optimas_lsp.profile.store import open_profile
 from optimas_lsp.source.paths import PathMapper
 from optimas_lsp.source.text import decode
+
+LARGEST = 64 * 1024 * 1024
+"""Bytes of a source file that is read."""
 
 
 class KernelError(OptimasError):
@@ -137,9 +141,9 @@ def source_notes(profile: Profile, mapper: PathMapper) -> Iterator[Note]:
 
 
 def read_text(path: Path) -> str | None:
-    """The text of a source file here, None when it cannot be read."""
+    """The text of a source file here, None when it cannot be read or is larger than any source file."""
     try:
-        return decode(path.read_bytes()).text
+        return decode(read_regular(path, LARGEST)).text
     except OSError:
         return None
 
