@@ -42,12 +42,17 @@ class Reading:
 
     def text_of(self, source: SourceFile) -> str | None:
         """The file's text as it was profiled: embedded in the report, else the workspace's file if it is unchanged."""
-        if source.text is not None:
-            return source.text
-        if self.mapper is None or not source.line_digests:
-            return None
-        path = self.mapper.resolve(source).path
-        return None if path is None else read_text(path)
+        return text_of(self.mapper, source)
+
+
+def text_of(mapper: PathMapper | None, source: SourceFile) -> str | None:
+    """What ``Reading.text_of`` gives, where only the ``mapper`` is at hand."""
+    if source.text is not None:
+        return source.text
+    if mapper is None or not source.line_digests:
+        return None
+    path = mapper.resolve(source).path
+    return None if path is None else read_text(path)
 
 
 @dataclass(frozen=True)
@@ -93,8 +98,8 @@ class Reader:
             cancel.set()
             raise
 
-    def read(self, report: Path) -> Reading:
-        """The report's profile and analysis; raises KernelError when no kernel is the one asked for."""
+    def chosen(self, report: Path) -> Profile:
+        """The report's profile; raises KernelError when no kernel is the one asked for."""
         profile = self.open(report)
         pattern = self.kernel
         if pattern is not None and not any(matches(pattern, each.name, each.mangled) for each in profile.kernels):
@@ -104,6 +109,11 @@ class Reader:
                 where=report,
                 remedy=f"the report's kernels are: {names}",
             )
+        return profile
+
+    def read(self, report: Path) -> Reading:
+        """The report's profile and analysis; raises KernelError when no kernel is the one asked for."""
+        profile, pattern = self.chosen(report), self.kernel
         mapper = self.mapper
         analysis = analyze(
             profile,

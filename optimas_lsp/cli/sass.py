@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Annotated
 
@@ -45,17 +46,17 @@ def sass(
 
     Works without a CUDA installation: the report carries the code.
     """
-    from optimas_lsp.cli.reading import Reader
+    from optimas_lsp.cli.reading import Reader, text_of
     from optimas_lsp.insight.machine_code import machine_code
     from optimas_lsp.report.machine_code import listing
 
     if output is not None:
         output_file.check(output, [report])
     reader = Reader.of(sources=source or [], kernel=kernel)
-    reading = reader.read(report)
-    found = machine_code(reading.profile, _costliest(reading.profile, reader.kernel))
+    profile = reader.chosen(report)
+    found = machine_code(profile, _costliest(profile, reader.kernel))
     only = _rows(found, line) if line else None
-    shown = listing(found, _lines(reading.profile, reading.text_of), only=only)
+    shown = listing(found, _lines(profile, partial(text_of, reader.mapper)), only=only)
     if format_ is Format.text:
         output_file.emit("".join(f"{each.text}\n" for each in shown), output)
         return

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import PurePosixPath
 
 from optimas_lsp.insight.machine_code import Edge, Listed, MachineCode, Row
 from optimas_lsp.insight.sentences import percent
@@ -69,7 +68,7 @@ def _heading(code: MachineCode, row: Row, line_of: LineOf) -> Iterator[Listed]:
 
 def place_name(code: MachineCode, file: int, line: int) -> str:
     """File name and line."""
-    name = PurePosixPath(code.files[file].replace("\\", "/")).name if 0 <= file < len(code.files) else "?"
+    name = code.files[file].replace("\\", "/").rstrip("/").rpartition("/")[2] if 0 <= file < len(code.files) else "?"
     return f"{plain(name)}:{line}"
 
 
