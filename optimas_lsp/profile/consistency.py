@@ -74,7 +74,7 @@ def _code(profile: Profile, code: Code, size: int) -> Iterator[str]:
         yield from _below(f"code.{name}", column, MOST, least=-MOST)
     if any(after <= before for before, after in zip(code.offset, code.offset[1:], strict=False)):
         yield "code.offset: not ascending"
-    yield from _below("code.offset", code.offset, MOST)
+    yield from _below("code.offset", code.offset, MOST, least=-MOST)  # a function called may lie before the kernel
     yield from _below("code.chain", code.chain, len(code.chains), least=-1)
     for at, chain in enumerate(code.chains):
         yield from _below(f"code.chains[{at}].file", [frame.file for frame in chain], len(profile.files), least=-1)

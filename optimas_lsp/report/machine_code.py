@@ -78,7 +78,7 @@ def _instruction(code: MachineCode, row: Row) -> str:
     part = percent(share) if share >= LEAST_SHOWN else ""
     samples = f"{row.samples:,}" if row.samples else ""
     executed = "" if row.executed is None else f"{row.executed:,}"
-    words = f"{bar}{part:>6} {samples:>8} {executed:>10}  0x{row.offset:04x}  {plain(row.sass)}"
+    words = f"{bar}{part:>6} {samples:>8} {executed:>10}  {_at(row)}  {plain(row.sass)}"
     notes = "; ".join(_notes(code, row))
     return f"{words:<{BAR_CELLS + 36 + SASS_CELLS}}  {notes}".rstrip()
 
@@ -91,7 +91,7 @@ def _notes(code: MachineCode, row: Row) -> Iterator[str]:
             other = code.rows[edge.row]
             yield f"waits for {_named(code, other)} ({percent(edge.samples / row.stalled)})"
     for edge in _worth(code, row.awaited_by):
-        yield f"0x{code.rows[edge.row].offset:04x} waits for it ({percent(code.share(edge.samples))} of all)"
+        yield f"{_at(code.rows[edge.row])} waits for it ({percent(code.share(edge.samples))} of all)"
 
 
 def _worth(code: MachineCode, edges: Sequence[Edge]) -> list[Edge]:
@@ -102,4 +102,9 @@ def _named(code: MachineCode, row: Row) -> str:
     words = row.sass.split()
     opcode = next((each for each in words if not each.startswith("@")), "?")
     place = f" at {place_name(code, *row.places[0])}" if row.places else ""
-    return f"0x{row.offset:04x} {plain(opcode)}{place}"
+    return f"{_at(row)} {plain(opcode)}{place}"
+
+
+def _at(row: Row) -> str:
+    """The offset; of a function before the kernel it is negative."""
+    return f"{'-' if row.offset < 0 else ''}0x{abs(row.offset):04x}"

@@ -40,6 +40,8 @@ def read(code: Code) -> Listing | None:
         if offset == end:
             end += INSTRUCTION_BYTES
     count = end // INSTRUCTION_BYTES
+    if not count:  # the kernel's first instruction is not in the report
+        return None
     rows, column = [_NOTHING] * count, [-1] * count
     try:
         for offset, at in inside:

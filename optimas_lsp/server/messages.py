@@ -9,6 +9,7 @@ import contextvars
 import json
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from lsprotocol import types
@@ -34,6 +35,13 @@ class Encoded(str):
     """A result or parameters that are JSON text already and are sent as they are."""
 
     __slots__ = ()
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """A long result that is JSON in UTF-8 already, sent piece by piece without being copied."""
+
+    bodies: tuple[bytes | memoryview, ...]
 
 
 class MessageProtocol(LanguageServerProtocol):
@@ -142,6 +150,10 @@ class MessageProtocol(LanguageServerProtocol):
         if isinstance(result, Encoded) and error is None:
             self._result_types.pop(msg_id, None)
             self._send_text(f'{{"jsonrpc":"{self.VERSION}","id":{json.dumps(msg_id)},"result":{result}}}')
+        elif isinstance(result, Pieces) and error is None:
+            self._result_types.pop(msg_id, None)
+            head = f'{{"jsonrpc":"{self.VERSION}","id":{json.dumps(msg_id)},"result":'.encode()
+            self._send_bytes(head, *result.bodies, b"}")
         else:
             super()._send_response(msg_id, result, error)
 
@@ -151,12 +163,20 @@ class MessageProtocol(LanguageServerProtocol):
 
     def _send_text(self, body: str) -> None:
         """Send one message that is JSON text already; only ASCII, as ``json.dumps`` writes it."""
+        self._send_bytes(body.encode(self.CHARSET))
+
+    def _send_bytes(self, *pieces: bytes | memoryview) -> None:
+        """Send one message; short ones in one step."""
         if self.writer is None:
             logger.error("nobody is connected to send a message to")
             return
-        data = body.encode(self.CHARSET)
+        head = b"Content-Length: %d\r\n\r\n" % sum(map(len, pieces))
         writer = cast("Writer", self.writer)  # ours are synchronous, see transport.py
-        writer.write(b"Content-Length: %d\r\n\r\n%b" % (len(data), data))
+        if len(pieces) == 1:
+            writer.write(head + pieces[0])
+            return
+        for piece in (head, *pieces):
+            writer.write(cast("bytes", piece))
 
 
 def _is_request_type(expected: tuple[Any, ...]) -> bool:

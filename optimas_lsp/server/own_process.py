@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 import signal
@@ -21,6 +22,14 @@ SECONDS = 120.0
 """What takes longer is given up."""
 
 OUTPUT_LIMIT = 64 * 1024 * 1024
+"""Bytes of an answer that is taken."""
+
+PIECE = 256 * 1024
+"""Bytes that are read at once, and of its complaints the last that are kept."""
+
+
+class TooLongError(WorkerError):
+    """A process said more than is taken."""
 
 
 @dataclass(frozen=True)
@@ -75,12 +84,17 @@ def kill_group(process: asyncio.subprocess.Process) -> None:
         logger.debug("process %d has ended already", process.pid)
 
 
-async def run(arguments: Sequence[str], given: bytes = b"", seconds: float = SECONDS) -> Done:
-    """Run Python with ``arguments``; raises WorkerError when it takes too long."""
-    process = await start(*arguments, limit=OUTPUT_LIMIT)
+async def run(
+    arguments: Sequence[str], given: bytes = b"", seconds: float = SECONDS, limit: int = OUTPUT_LIMIT
+) -> Done:
+    """Run Python with ``arguments``; raises WorkerError when it takes too long, TooLongError over ``limit`` bytes."""
+    process = await start(*arguments, limit=PIECE)
     try:
         async with asyncio.timeout(seconds):
-            output, errors = await process.communicate(given)
+            _, output, errors = await asyncio.gather(
+                _feed(process.stdin, given), _whole(process.stdout, limit), _last(process.stderr)
+            )
+            await process.wait()
     except TimeoutError:
         raise WorkerError(f"it took more than {seconds:.0f} s", remedy="try again") from None
     finally:
@@ -88,3 +102,29 @@ async def run(arguments: Sequence[str], given: bytes = b"", seconds: float = SEC
         await asyncio.shield(process.wait())
     lines = errors.decode("utf-8", "replace").strip().splitlines()
     return Done(process.returncode or 0, output, lines[-1] if lines else "")
+
+
+async def _feed(stream: asyncio.StreamWriter | None, given: bytes) -> None:
+    if stream is not None:
+        with contextlib.suppress(ConnectionError):
+            stream.write(given)
+            await stream.drain()
+        stream.close()
+
+
+async def _whole(stream: asyncio.StreamReader | None, limit: int) -> bytes:
+    pieces: list[bytes] = []
+    size = 0
+    while stream is not None and (piece := await stream.read(PIECE)):
+        size += len(piece)
+        if size > limit:
+            raise TooLongError(f"it is more than {limit // 1024 // 1024} MB")
+        pieces.append(piece)
+    return b"".join(pieces)
+
+
+async def _last(stream: asyncio.StreamReader | None) -> bytes:
+    kept = b""
+    while stream is not None and (piece := await stream.read(PIECE)):
+        kept = (kept + piece)[-PIECE:]
+    return kept

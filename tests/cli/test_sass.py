@@ -89,6 +89,27 @@ def deep(data: dict[str, Any]) -> None:
     code["chains"] = [each * 1000 for each in code["chains"]]
 
 
+def before(data: dict[str, Any]) -> None:
+    """The first instruction is another function's, which lies before the kernel."""
+    data["kernels"][0]["code"]["offset"][0] = -64
+
+
+def apart(data: dict[str, Any]) -> None:
+    """The kernel's first instruction is not in the report."""
+    data["kernels"][0]["code"]["offset"] = [each + 32 for each in data["kernels"][0]["code"]["offset"]]
+
+
+@pytest.mark.parametrize(("change", "first"), [(before, "-0x0040"), (apart, "0x0020")])
+def test_code_that_does_not_begin_with_the_kernel_is_shown_and_analysed(
+    tmp_path: Path, change: Callable[[dict[str, Any]], None], first: str
+) -> None:
+    report = hostile(tmp_path / "h.optimas.json", change)
+    shown = RUNNER.invoke(app, ["sass", report])
+    assert shown.exit_code == 0, shown.stderr
+    assert f" {first}  " in shown.stdout
+    assert RUNNER.invoke(app, ["analyze", report]).exit_code == 0
+
+
 @pytest.mark.parametrize("change", [names, no_names, deep])
 def test_whatever_things_are_called_a_line_stays_one_of_printing_characters(
     tmp_path: Path, change: Callable[[dict[str, Any]], None]

@@ -121,7 +121,7 @@ def test_an_unknown_key_is_named(tmp_path, plain):
         (lambda data: data["launches"][0]["rules"].append(4000), "launches[0].rules: 4000"),
         (lambda data: data["kernels"][0]["code"].update(executed=[]), "code.executed: 0 entries"),
         (lambda data: data["kernels"][0]["code"]["executed"].__setitem__(0, -1), "code.executed: -1"),
-        (lambda data: data["kernels"][0]["code"]["offset"].__setitem__(0, -16), "code.offset: -16"),
+        (lambda data: data["kernels"][0]["code"]["offset"].__setitem__(0, -(2**64)), "code.offset: -18446744"),
         (lambda data: data["kernels"][0]["code"]["offset"].__setitem__(-1, 10**400), "of more than 64 bits"),
         (lambda data: data["kernels"][0]["samples"]["all"].__setitem__(0, 10**400), "of more than 64 bits"),
         (lambda data: data["kernels"][0]["code"]["chains"][0][0].update(line=-5), "code.chains[0].line: -5"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,6 +10,9 @@ from typing import TYPE_CHECKING
 import pytest
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
+
+from optimas_lsp.profile.store import distil_to
+from optimas_lsp.server import own_process
 
 if TYPE_CHECKING:
     from tests.server.conftest import Connect
@@ -68,3 +72,39 @@ async def test_a_line_without_code_and_a_wrong_line_are_said(connect: Connect, p
     for wrong in (0, -3, "35", 1.5, True, {"line": 3}):
         with pytest.raises(JsonRpcException, match="the third argument is a line"):
             await editor.command("openMachineCode", uri, None, wrong)
+
+
+async def test_names_that_look_like_the_data_itself_come_through_whole(
+    connect: Connect, place: Callable[[str], Path]
+) -> None:
+    folder = place("adjacent")
+    [report] = folder.glob("profile.ncu-rep*")
+    distil_to(report, folder / "p.optimas.json", cache_dir=folder.parent / "cache")
+    report.unlink()
+    data = json.loads((folder / "p.optimas.json").read_text("utf-8"))
+    like = '","rows":[{"\x1b\u202e'
+    data["kernels"][0]["code"]["sass"][0] = like
+    data["report_name"] = data["device"]["name"] = like
+    data["files"].insert(0, {"path": f"/gone/{like}.cu"})
+    for chain in data["kernels"][0]["code"]["chains"]:
+        for frame in chain:
+            frame["file"] += 1
+    (folder / "p.optimas.json").write_text(json.dumps(data), "utf-8")
+    editor = await connect(VSCODE, folder)
+    uri = editor.open(folder / "adjacent.cu")
+    await editor.settled()
+    found = await editor.command("machineCode", uri)
+    assert (found["report"], found["rows"][0]["sass"]) == (like, like)
+    assert found["files"][0] == f"/gone/{like}.cu"
+    assert [each["uri"] for each in found["sources"]] == [None, uri]
+    assert all(each["text"].isprintable() for each in found["listing"])
+    assert await editor.command("machineCode", uri) == found
+
+
+async def test_of_a_process_no_more_is_taken_than_asked_for_and_its_last_complaint_is_kept() -> None:
+    said = "import sys; print(sys.stdin.read() * 3, end=''); print('a' * 600_000 + '\\nlast', file=sys.stderr); exit(3)"
+    done = await own_process.run(["-c", said], b"word")
+    assert (done.status, done.output, done.complaint) == (3, b"wordwordword", "last")
+    with pytest.raises(own_process.TooLongError, match="more than 1 MB"):
+        await own_process.run(["-c", "while True: print('a' * 1000)"], limit=1 << 20)
+    assert (await own_process.run(["-c", "import os; os.close(0)"], b"a" * 10_000_000)).status == 0
