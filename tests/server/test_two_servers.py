@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -50,6 +52,11 @@ async def kill(editor: EditorClient) -> None:
     editor._server.kill()
     await editor._server.wait()
     psutil.wait_procs(left, timeout=180)
+
+
+def kept(state: Path, identifier: str) -> bool:
+    """Whether that job is on disk."""
+    return any(state.glob(f"jobs/*/{identifier}.job.json"))
 
 
 async def listed(editor: EditorClient, found: Callable[[list[dict[str, Any]]], bool]) -> list[dict[str, Any]]:
@@ -147,6 +154,26 @@ async def test_asked_in_both_at_once_it_runs_once(
     await winner.command("cancelJob", job["id"])
     loser = other if winner is one else one
     assert (await loser.job(job["id"]))["state"] == "cancelled"
+
+
+async def test_a_job_under_which_the_state_folder_was_emptied_is_seen_again_and_not_run_twice(
+    both: tuple[EditorClient, EditorClient, str], compiler: Compiler, state: Path
+) -> None:
+    one, other, uri = both
+    compiler.hold()
+    asked = await one.command("optimizeKernel", uri, None)
+    await compiler.began()
+    await other.job(asked["id"], "running")
+    shutil.rmtree(state)
+    while not kept(state, asked["id"]):
+        one.news.clear()
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(one.news.wait(), 1)
+    with pytest.raises(JsonRpcException, match=r"being rewritten already .*in another editor"):
+        await other.command("optimizeKernel", uri, None)
+    compiler.release()
+    assert (await one.job(asked["id"]))["offer"] == "ready"
+    assert (await other.job(asked["id"]))["offer"] == "ready"
 
 
 async def test_marks_of_both_are_kept_and_shown_in_both(
