@@ -48,7 +48,7 @@ def device(place: Path) -> None:
 
 def huge(place: Path) -> None:
     with place.open("wb") as file:
-        file.truncate(1 << 40)
+        file.truncate(1 << 32)
 
 
 ODD: list[Callable[[Path], object]] = [pipe, a_socket, loop, device, huge, Path.mkdir]
