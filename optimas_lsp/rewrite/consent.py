@@ -7,6 +7,7 @@ these commands; when either changes, the user is asked again. Grants can be list
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -195,11 +196,15 @@ class Consents:
                     remedy="end it if it was stopped, then try again",
                 ) from None
             except OSError as error:
-                raise _unwritable(self.path, error) from None
+                if error.errno != errno.ENOSPC:  # with no room for the lock nobody else can record anything either
+                    raise _unwritable(self.path, error) from None
             yield
 
     def _write(self, grants: tuple[Grant, ...]) -> None:
         try:
+            if not grants:  # what was accepted can be taken back on a full disk, too
+                self.path.unlink(missing_ok=True)
+                return
             self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             write_atomically(self.path, _GRANTS.dump_json(grants, indent=1))
             self.path.chmod(0o600)
@@ -208,9 +213,10 @@ class Consents:
 
 
 def _unwritable(path: Path, error: OSError) -> ConsentError:
-    return ConsentError(
-        f"cannot be written: {error.strerror}", where=path, remedy=f"set {ENVIRONMENT} to another folder"
-    )
+    remedy = f"set {ENVIRONMENT} to another folder"
+    if error.errno == errno.ENOSPC:
+        remedy = "make room; optimas consent revoke --all needs none"
+    return ConsentError(f"cannot be written: {error.strerror}", where=path, remedy=remedy)
 
 
 def require(consents: Consents, folder: Path, actions: Sequence[Action], ask: Ask | None) -> None:

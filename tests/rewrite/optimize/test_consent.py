@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import subprocess
@@ -239,3 +240,25 @@ def test_what_is_no_file_in_place_of_the_record_or_its_lock_is_not_waited_for(
     os.mkfifo(lock)
     with pytest.raises(ConsentError, match="cannot be written"):
         consents.revoke()
+
+
+@pytest.mark.parametrize("lock_fits", [True, False])
+def test_on_a_full_disk_nothing_is_granted_and_everything_can_be_revoked(
+    consents: Consents, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lock_fits: bool
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    consents.grant(tmp_path / "program", [RUN])
+    consents.grant(tmp_path / "other", [RUN])
+    monkeypatch.setattr("optimas_lsp.rewrite.consent.write_atomically", full)
+    if not lock_fits:
+        monkeypatch.setattr("optimas_lsp.rewrite.consent.turn", full)
+    for change in (
+        lambda: consents.grant(tmp_path / "program", [SEND]),
+        lambda: consents.revoke(str(tmp_path / "other")),
+    ):
+        with pytest.raises(ConsentError, match="make room; optimas consent revoke --all needs none"):
+            change()
+    assert len(consents.revoke()) == 2
+    assert consents.grants() == ()
