@@ -65,8 +65,23 @@ class Window {
 
   async open(folder) {
     const kind = folder.endsWith(".code-workspace") ? "workspace" : "folder";
-    await this.page.goto(`${task.url}/?${kind}=${encodeURIComponent(folder)}`);
-    await this.page.locator(".monaco-workbench .part.statusbar").waitFor();
+    for (let left = 5; left > 0; left--) {
+      await this.page.goto(`${task.url}/?${kind}=${encodeURIComponent(folder)}`);
+      await this.page.locator(".monaco-workbench .part.statusbar").waitFor();
+      if (kind === "folder" || (await this.hasRoots(left > 1 ? 20_000 : PATIENCE))) {
+        return;
+      }
+    }
+    throw new Error(`the editor shows no folder of ${folder}`);
+  }
+
+  /** Whether the folders of a workspace are there: the editor sometimes opens one before it can read its file, as empty. */
+  async hasRoots(timeout) {
+    const roots = this.page.locator('.explorer-folders-view .monaco-list-row[aria-level="1"]');
+    return roots.first().waitFor({ timeout }).then(
+      () => true,
+      () => false,
+    );
   }
 
   /** Runs a command by the title the command palette shows. */
