@@ -839,7 +839,7 @@ const scenarios = {
     }
     await window.page.keyboard.press("Enter");
     await window.page.locator(`.tab.active[data-resource-name="${name}"]`).waitFor();
-    await window.page.locator(".view-line", { hasText: "mix_tiles" }).first().waitFor({ state: "attached" });
+    await window.page.locator(".view-line", { hasText: "shmem.cu:" }).first().waitFor({ state: "attached" }); // its first line may be out of view
 
     // Nor does the palette need one.
     await window.command("View: Close All Editors");
