@@ -713,11 +713,14 @@ const scenarios = {
     await keyboard.press("Escape");
 
     // By keyboard: to what it waits for and back, who waits, and to the source.
-    const press = async (key, line) => {
-      await window.page.locator(".editor-group-container").nth(1).locator(".monaco-editor.focused").waitFor();
-      await keyboard.press(key);
-      await window.cursorAt(line);
-    };
+    const press = (key, line) =>
+      window.persist(async (timeout) => {
+        if ((await window.cursorLine()) !== line) {
+          await window.page.locator(".editor-group-container").nth(1).locator(".monaco-editor.focused").waitFor({ timeout });
+          await keyboard.press(key); // a busy editor may not know yet that the key means something here
+        }
+        await window.cursorAt(line, timeout);
+      });
     await window.goToLine(use.text);
     await press("Alt+ArrowUp", load.text);
     await press("Alt+ArrowLeft", use.text);
