@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import os
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast, get_args
@@ -14,7 +13,7 @@ from pydantic import AfterValidator, BaseModel, Field, ValidationError
 from optimas_lsp.config import FILE_NAME, ExecutorName, Settings, from_toml, load_toml, parse
 from optimas_lsp.errors import ConfigError
 from optimas_lsp.profile.model import Frozen
-from optimas_lsp.prove.target import Target, parse_target
+from optimas_lsp.prove.target import Target, parse_target, regular_expression
 from optimas_lsp.rewrite.subsets import SEVEN, parse_subset
 
 MANUAL = "see docs/campaign.md for every key"
@@ -37,14 +36,6 @@ def _once(values: tuple[str, ...]) -> tuple[str, ...]:
         if values.count(value) > 1:
             raise ValueError(f"'{value}' is named twice")
     return values
-
-
-def _pattern(text: str) -> str:
-    try:
-        re.compile(text)
-    except re.error as error:
-        raise ValueError(f"not a regular expression: {error}") from None
-    return text
 
 
 def _not_set(*names: str) -> AfterValidator:
@@ -81,7 +72,7 @@ class ProgramEntry(Frozen):
     folder: str
     source: str
     profile: str
-    kernels: Annotated[tuple[Annotated[str, AfterValidator(_pattern)], ...], AfterValidator(_once)] = Field(
+    kernels: Annotated[tuple[Annotated[str, AfterValidator(regular_expression)], ...], AfterValidator(_once)] = Field(
         default=("",), min_length=1
     )
     inputs: Names = ()

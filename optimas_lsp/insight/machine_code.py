@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
 from typing import Literal
 
 from pydantic import Field
@@ -68,10 +67,6 @@ class MachineCode(Frozen):
     def share(self, samples: float) -> float:
         """Part of the kernel's stalled samples, 0 to 1."""
         return samples / self.stalled if self.stalled else 0.0
-
-    def at(self, file: int, line: int) -> Iterator[int]:
-        """The rows with that line anywhere in their inline chain."""
-        return (number for number, row in enumerate(self.rows) if (file, line) in row.places)
 
 
 def machine_code(profile: Profile, kernel: Kernel) -> MachineCode:

@@ -16,7 +16,8 @@ from optimas_lsp.errors import ConfigError
 from optimas_lsp.profile.model import Frozen
 
 
-def _pattern(text: str) -> str:
+def regular_expression(text: str) -> str:
+    """``text``, once it is one; raises ValueError with what is wrong."""
     try:
         re.compile(text)
     except re.error as error:
@@ -25,7 +26,7 @@ def _pattern(text: str) -> str:
 
 
 def _ignored(text: str) -> str:
-    pattern = re.compile(_pattern(text).encode())
+    pattern = re.compile(regular_expression(text).encode())
     if all(pattern.search(line) for line in _ANY_LINES):
         raise ValueError("it matches every line, so nothing would be compared")
     return text
