@@ -168,10 +168,28 @@ def test_every_input_is_timed_when_asked_and_a_slower_one_can_reject(packed, cla
     assert "clocks and temperature could not be read" in gate["sentence"]
 
 
+def test_a_record_may_hold_every_input_of_a_candidate_that_fails_on_the_first(packed, claimed_gpu) -> None:
+    inputs = {"default": ["build/main"], "large": ["build/main", "large"]}
+    timing = {"min_pairs": 3, "max_pairs": 3, "every_input": True}
+    options = {**GATES, "timing": timing, "time_inputs": ["default", "large"]}
+    job = packed(sleeping(30, 300), sleeping(300, 30), options=options, inputs=inputs)
+    job.environment = claimed_gpu
+    assert job.run() == 1
+    gate = job.gate("time")
+    assert gate["status"] == "fail"
+    assert gate["sentence"].startswith("slower: program time")
+    assert gate["facts"]["inputs"] == {"default": "loses", "large": "wins"}
+    assert job.result["timing"]["inputs"]["large"]["program_s"]["speedup"] > 1
+
+
 NCU = """#!/bin/sh
+while [ "$1" != --log-file ]; do shift; done
+log=$2
 while [ "$1" != -o ]; do shift; done
 report=$2
 while [ "$1" != build/main ]; do shift; done
+echo '==PROF== Connected to process 1' > $log
+echo
 echo '==PROF== Connected to process 1'
 "$@" || exit
 %s
@@ -183,7 +201,11 @@ echo '==PROF== Connected to process 1'
     [
         ("echo report > $report", "pass", "both versions were profiled again on input default"),
         ("echo 'sum 43'; echo report > $report", "skipped", "under ncu the output of the baseline changed"),
-        ("echo '==ERROR== ERR_NVGPUCTRPERM' >&2; exit 1", "skipped", "profiling the baseline failed (exit status 1)"),
+        (
+            "echo '==ERROR== ERR_NVGPUCTRPERM' >> $log; exit 1",
+            "skipped",
+            "profiling the baseline failed: ERR_NVGPUCTRPERM",
+        ),
         (
             "case $PWD in */candidate) echo 'sum 43';; esac; echo report > $report",
             "fail",

@@ -15,7 +15,8 @@ SCHEMA = "optimas.job/1"
 SIDES = ("baseline", "candidate")
 TIMING = {"min_pairs": 7, "max_pairs": 40, "precision": 0.01, "min_effect": 0.02, "budget_s": 120.0, "level": 0.95}
 """How times are taken. A job may also say ``race`` ({"best": times shorter that others reached for certain, or null}: a
-candidate that is clearly worse stops early and passes nothing) and ``any_slower`` ("tell" or "reject")."""
+candidate that is clearly worse stops early and passes nothing), ``any_slower`` ("tell" or "reject") and ``every_input``
+(time all of ``time_inputs``, whatever the first ones say)."""
 
 
 Run = Tuple[process.Finished, witness.Testimony, Path]

@@ -138,34 +138,46 @@ def reprofile(job: Job, record: Record) -> Gate:
             report = job.folder / f"{side}.ncu-rep"
             with contextlib.suppress(FileNotFoundError):
                 report.unlink()
-            command = [tool, "--clock-control", "none", "-f", "-o", str(report), *wanted, *job.inputs[name]]
-            scratch = job.fresh(side, "profile")
-            logs = job.logs / "profile"
+            scratch, logs = job.fresh(side, "profile"), job.logs / "profile"
+            own = logs / f"{side}.ncu"  # what ncu says itself, so that standard output is the program's alone
+            process.remove(own)
+            command = [tool, "--clock-control", "none", "--log-file", str(own), "-f", "-o", str(report), *wanted]
+            command += job.inputs[name]
             done = process.run(command, job.tree(side), job.environment(scratch), limits, logs, side, "ncu")
-            why = (
-                None
-                if done.good and report.is_file() and not report.is_symlink()
-                else done.sentence("profiling the " + side)
-            )
+            why = None
+            if not done.good or not report.is_file() or report.is_symlink():
+                said = "" if done.stopped else _errors_of_ncu(own)
+                why = f"profiling the {side} failed: {said}" if said else done.sentence("profiling the " + side)
             if not why:
                 job.keep_outputs(side, scratch / "files")
                 why = _output_under_ncu(job, record, name, side, (done, scratch))
             if why:
                 status = FAIL if side == "candidate" else SKIPPED
-                return record.finish("reprofile", status, why, time.monotonic() - began, [done.stdout, done.stderr])
+                files = [done.stdout, done.stderr, *([own] if own.is_file() and not own.is_symlink() else [])]
+                return record.finish("reprofile", status, why, time.monotonic() - began, files)
             files.append(report)
             digests[side] = compare.digest_file(report)
     sentence = f"both versions were profiled again on input {name}"
     return record.finish("reprofile", PASS, sentence, time.monotonic() - began, files, reports=digests)
 
 
+def _errors_of_ncu(log: Path) -> str:
+    """What ncu's own log says went wrong, in one line."""
+    text = "" if log.is_symlink() or not log.is_file() else process.read_tail(log)
+    errors = re.findall(r"^==ERROR==\s*(.+)$", text, re.MULTILINE)
+    return "; ".join(line.strip() for line in errors)[:300]
+
+
 def _output_under_ncu(
     job: Job, record: Record, name: str, side: str, found: tuple[process.Finished, Path]
 ) -> str | None:
-    """The right output proves that what was profiled is what was proven; ncu's own lines are left out."""
+    """The right output proves that what was profiled is what was proven.
+
+    Of ncu's own lines and of empty ones some may stand between the program's, so neither counts.
+    """
     reference = job.run("baseline", name, "1")
     expected, tolerance = (reference[0], reference[2]), tolerance_of(job, record, name)
-    why = outputs_difference(job, expected, found, tolerance, "^==[A-Z]+==")
+    why = outputs_difference(job, expected, found, tolerance, r"^(==[A-Z]+==.*)?$")
     return f"under ncu the output of the {side} changed: {why}" if why else None
 
 

@@ -31,7 +31,10 @@ _WHO = {"baseline": "the original", "candidate": "the candidate"}
 
 
 def measure_time(job: Job, record: Record) -> Gate:
-    """Time the input that decides and, where it passes, the others that the job's ``time_inputs`` names."""
+    """Time the input that decides and, where it passes, the others that the job's ``time_inputs`` names.
+
+    ``every_input`` times those also where it does not pass: for a record, which others ask about another input.
+    """
     began, plan = time.monotonic(), job.timing
     modes = ("time",) if job.witness_library else ()
     first: str = job.data["target"].get("time_input") or next(iter(job.inputs))
@@ -46,7 +49,7 @@ def measure_time(job: Job, record: Record) -> Gate:
         if summary["warnings"]:
             sentence += "; beware: " + "; ".join(summary["warnings"])
         facts: dict[str, Any] = {"pairs": summary["pairs"], "stopped": summary["stopped"]}
-        if others and status == PASS:
+        if others and (status == PASS or plan.get("every_input")):
             summaries = {first: dict(summary)}
             for name in others:
                 why, _series, summaries[name] = _measured(job, record, name, modes)
@@ -55,8 +58,8 @@ def measure_time(job: Job, record: Record) -> Gate:
                     return record.finish("time", FAIL, f"input {name}: {why}", time.monotonic() - began, **facts)
             summary["inputs"] = {name: _short(found) for name, found in summaries.items()}
             facts["inputs"] = {name: _result(found, plan, modes) for name, found in summaries.items()}
-            status, words = _over_inputs(summaries, facts["inputs"], plan, modes)
-            sentence += words
+            over, words = _over_inputs(summaries, facts["inputs"], plan, modes)
+            status, sentence = over if status == PASS else status, sentence + words
     return record.finish("time", status, sentence, time.monotonic() - began, **facts)
 
 
