@@ -16,7 +16,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from optimas_lsp.prove.executors.credible import timed_inputs
 from optimas_lsp.prove.runner import VERSION
+from optimas_lsp.prove.runner.job import TIMING
+
+LEAST = 1 + TIMING["min_effect"]
+"""The smallest gain that counts."""
 
 HERE = Path(__file__).resolve().parent
 SHORT, WHOLE = HERE.parent / "README.md", HERE.parent / "docs" / "proof.md"
@@ -24,19 +29,32 @@ MARKS = re.compile(r"(<!-- gains -->\n).*?(<!-- /gains -->)", re.DOTALL)
 Entry = dict[str, Any]
 
 
+INPUT = "default"
+"""The input that the tables are about; a record may hold times of others, too, or of another alone."""
+
+
 def entries(sample: Path) -> list[Entry]:
-    """What was recorded for one sample."""
-    return json.loads((sample / "outcomes.json").read_text("utf-8"))["outcomes"]
+    """What was recorded for one sample, in so far as it was timed on ``INPUT``."""
+    known: list[Entry] = json.loads((sample / "outcomes.json").read_text("utf-8"))["outcomes"]
+    return [entry for entry in known if INPUT in timed_inputs(entry["timing"])]
+
+
+def proven(entry: Entry) -> bool:
+    """Whether it is proven and faster on ``INPUT`` itself."""
+    return entry["verdict"] == "proven" and kernel(entry)["low"] > 1 and kernel(entry)["speedup"] >= LEAST
 
 
 def best(found: list[Entry]) -> Entry:
-    """The best proven one, else the one that gained most."""
-    return max(found, key=lambda entry: (entry["verdict"] == "proven", kernel(entry)["speedup"]))
+    """The best proven one, by the proof as it is now where there is one; else the one that gained most."""
+    return max(
+        found, key=lambda entry: (proven(entry), proven(entry) and entry["how"]["version"], kernel(entry)["speedup"])
+    )
 
 
 def kernel(entry: Entry) -> dict[str, float]:
-    """Kernel times: ``speedup``, ``low``, ``high``."""
-    return entry["timing"]["kernel_ns"]
+    """Kernel times on ``INPUT``: ``speedup``, ``low``, ``high``."""
+    timing = entry["timing"]
+    return (timing if timing["input"] == INPUT else timing["inputs"][INPUT])["kernel_ns"]
 
 
 def stopped_by(entry: Entry) -> Entry | None:
@@ -44,56 +62,94 @@ def stopped_by(entry: Entry) -> Entry | None:
     return next((gate for gate in entry["gates"] if gate["status"] == "fail"), None)
 
 
+def won_on(entry: Entry) -> list[str]:
+    """The inputs on which it is faster, each with how many times."""
+    timing = entry["timing"]
+    others: dict[str, Entry] = timing.get("inputs") or {timing["input"]: timing}
+    times = {name: each["kernel_ns"] for name, each in others.items()}
+    return [
+        f"{name} {each['speedup']:.2f}" for name, each in times.items() if each["low"] > 1 and each["speedup"] >= LEAST
+    ]
+
+
 def table(*, whole: bool) -> str:
-    """Rows and, if ``whole``, every column, how it was measured and notes, as Markdown."""
+    """Rows and, if ``whole``, every column and how it was measured, as Markdown."""
     samples = sorted(place.parent for place in HERE.glob("*/outcomes.json"))
-    rows, notes, proven = list[str](), list[str](), 0
-    for sample in samples:
-        found = entries(sample)
-        one = best(found)
-        proven += one["verdict"] == "proven"
-        times, gate, ceiling = kernel(one), stopped_by(one), one["work_speedup"]
+    shown = {sample: entries(sample) for sample in samples}
+    chosen = {sample: best(found) for sample, found in shown.items()}
+    spent = {each["sample"]: each for each in json.loads((HERE / "searches.json").read_text("utf-8"))["searches"]}
+    rows = list[str]()
+    for sample, one in chosen.items():
+        times = kernel(one)
         gain = f"{times['speedup']:.2f} ({times['low']:.2f} to {times['high']:.2f})"
-        if gate is not None and gate["name"] == "plausible":
-            notes.append(over_the_ceiling(sample, one))
-            said = "not offered: *plausible* sends it to a person"
-        elif gate is not None:
-            said = f"nothing helped (stopped by *{gate['name']}*)"
-        else:
-            said = "proven"
         ran = [each["status"] for each in one["gates"] if each["status"] != "skipped"]
-        spent = sum(each["seconds"] for entry in found for each in entry["gates"])
-        share = f"{times['speedup'] / ceiling:.0%} of {ceiling:.2f}"
-        tried = f"{len(found)}, {spent:.0f} s"
-        row = (f"`{sample.name}`", one["label"], gain, share, said, f"{ran.count('pass')} of {len(ran)}", tried)
-        rows.append(f"| {' | '.join(row if whole else (row[0], short(one['label']), gain, said))} |")
-    shown = [entry for sample in samples for entry in entries(sample)]
+        search = spent.get(sample.name)
+        alone = (
+            "" if search is None else f"{search['seconds'] - search['waiting_s']:.0f} s, {search['answers']} answers"
+        )
+        row = (
+            f"`{sample.name}`",
+            one["label"],
+            gain,
+            share(one),
+            said(one),
+            f"{ran.count('pass')} of {len(ran)}",
+            alone,
+        )
+        rows.append(f"| {' | '.join(row if whole else (row[0], short(one['label']), gain, row[4]))} |")
+    every = [entry for found in shown.values() for entry in found]
     machines = sorted(
-        {f"{each['machine']['gpu']['name']}, driver {each['machine']['gpu']['driver']}" for each in shown}
+        {f"{each['machine']['gpu']['name']}, driver {each['machine']['gpu']['driver']}" for each in every}
     )
-    dates = sorted({each["date"] for each in shown})
-    earlier = sum(each["how"]["version"] != VERSION for each in shown)
-    where = f"{proven} of {len(samples)} CUDA samples improve. {'; '.join(machines)}; {', '.join(dates)}"
-    version = f"{earlier} of {len(shown)} results come from an earlier, less strict version of the proof."
+    dates = sorted({each["date"] for each in every})
+    count = sum(map(proven, chosen.values()))
+    where = f"{count} of {len(samples)} CUDA samples improve. {'; '.join(machines)}; {', '.join(dates)}"
+    earlier = sum(each["how"]["version"] != VERSION for each in chosen.values())
+    come = "one of these results comes" if earlier == 1 else f"{earlier} of these results come"
+    version = f"{come.capitalize()} from an earlier, less strict version of the proof." if earlier else ""
     if whole:
         head = (
-            f"{where}; `python tests/gpu/gains/pack.py JOBS`, then `tests/gpu/gains/run.sh JOBS OUT`. Times shorter: "
-            "kernel time over all launches of the default input, with its 95 % interval. Share: of the speed-up that "
-            "the same DRAM bytes and arithmetic allow. Tried: how many, and the time of all their gates as recorded, "
-            f"waiting included; the runs for comparing were not timed at first. {version}"
+            f"{where}; `python3 tests/gpu/search/run.py WORK OUT 3` and, for those with several inputs, "
+            "`tests/gpu/gains/run.sh STUDY OUT`. Times shorter: kernel time over all launches of the default input, "
+            "with its 95 % interval. Share: of the speed-up that the same DRAM bytes and arithmetic allow. One search: "
+            "the wall time of `optimas optimize` with three candidates and a new profile, without its waiting for the "
+            f"two searches beside it, and how many answers it took. {version}"
         )
     else:
         head = (
             f"{where}. Times shorter: kernel time, with its 95 % interval. {version} Commands, every gate and all that "
             "was tried: [docs/proof.md](docs/proof.md#real-gains)."
         )
-        notes = []
     columns = ["sample", "best candidate", "times shorter", "outcome"]
     if whole:
         columns[3:3] = ["share of the ceiling"]
-        columns += ["gates passed", "tried"]
+        columns += ["gates passed", "one search"]
     header = f"| {' | '.join(columns)} |\n{'|---' * len(columns)}|"
-    return "\n".join([filled(head), "", header, *rows, *([""] if notes else []), *map(filled, notes)]) + "\n"
+    return "\n".join([filled(" ".join(head.split())), "", header, *rows]) + "\n"
+
+
+def share(entry: Entry) -> str:
+    """How much of the speed-up is reached that the same work allows; above it, also by the bytes that were useful."""
+    gained, ceiling, useful = kernel(entry)["speedup"], entry["work_speedup"], entry["how"]["settings"].get("ceiling")
+    found = f"{gained / ceiling:.0%} of {ceiling:.2f}"
+    return (
+        f"{found}; {gained / useful:.0%} of {useful:.1f} by the bytes that were useful"
+        if gained > ceiling and useful
+        else found
+    )
+
+
+def said(entry: Entry) -> str:
+    """How it ended on ``INPUT``."""
+    gate = stopped_by(entry)
+    if gate is not None and gate["name"] == "plausible":
+        return "not offered: *plausible* sends it to a person"
+    if proven(entry):
+        return "proven"
+    others = won_on(entry)
+    if entry["verdict"] == "proven" and others:
+        return f"proven; no gain here, but on {' and '.join(others)}"
+    return f"nothing helped (stopped by *{'time' if gate is None else gate['name']}*)"
 
 
 def short(label: str) -> str:
@@ -104,25 +160,6 @@ def short(label: str) -> str:
 def filled(text: str) -> str:
     """A paragraph in lines of at most 120 characters."""
     return textwrap.fill(text, 120, break_long_words=False, break_on_hyphens=False)
-
-
-def over_the_ceiling(sample: Path, entry: Entry) -> str:
-    """A note that holds a recorded claim against today's ceiling, and says that this is no verdict."""
-    from optimas_lsp.config import Settings
-    from optimas_lsp.insight.load import load_analysis
-
-    report = next(iter(sorted(sample.glob("profile.ncu-rep*"))))
-    _profile, analysis = load_analysis(report, Settings())
-    roofline = next(each.roofline for each in analysis.kernels if each.name in entry["kernels"])
-    ceiling = None if roofline is None or roofline.ceiling is None else roofline.ceiling.plausible_speedup
-    today = "not known" if ceiling is None else f"{ceiling:.1f}"
-    would = "would pass" if ceiling is not None and kernel(entry)["low"] <= 1.05 * ceiling else "would not pass"
-    return (
-        f"`{sample.name}` beats the ceiling of the bytes that the original *moved* ({entry['work_speedup']:.2f}), most "
-        f"of which were sectors written in part. Held against the bytes that were *useful* ({today}), as the gate does "
-        f"since, it {would}. That is arithmetic on the record and no verdict: the recorded one stands until it is "
-        "proven again."
-    )
 
 
 def filled_in(text: str, marks: re.Match[str]) -> str:

@@ -17,10 +17,15 @@ from optimas_lsp.prove.runner import VERSION
 from optimas_lsp.prove.runner.__main__ import REQUIRED
 from optimas_lsp.prove.runner.job import TIMING
 from optimas_lsp.prove.runner.measure import SANITIZERS
+from optimas_lsp.prove.versions import ALIKE
 
 SCHEMA = "optimas.key/1"
 WHAT = ("build", "inputs", "outputs", "ignore", "tolerance", "binary")
 """The keys of ``[target]`` that say what is proven; the others (limits, which input is timed) say how."""
+
+
+TIMED = {"time_input", "time_inputs"}
+"""Settings that say what is timed: a record says itself on which inputs it was."""
 
 
 class How(Frozen):
@@ -75,10 +80,11 @@ def how_of(job: Path, specification: Mapping[str, Any]) -> How:
 def differences(recorded: How, now: How) -> tuple[str, ...]:
     """What was different when a result was recorded, as parts of a sentence; empty when nothing was."""
     said: list[str] = []
-    if (recorded.version, recorded.runner, recorded.witness) != (now.version, now.runner, now.witness):
+    runner = now.runner if recorded.runner in ALIKE else recorded.runner
+    if (recorded.version, runner, recorded.witness) != (now.version, now.runner, now.witness):
         older = recorded.version.isdigit() and now.version.isdigit() and int(recorded.version) < int(now.version)
         said.append(f"by {'an earlier' if older else 'another'} version of the proof")
-    names = sorted(set(recorded.settings) | set(now.settings))
+    names = sorted((set(recorded.settings) | set(now.settings)) - TIMED)
     other = [
         f"{name} {_shown(recorded.settings.get(name))} instead of {_shown(now.settings.get(name))}"
         for name in names

@@ -44,6 +44,7 @@ def whole_proof(settings: Prove, target: Target, reprofile: Sequence[str] = ()) 
         options["timing"] = timing
     if settings.time_inputs == "all" and len(target.inputs) > 1:
         options["time_inputs"] = list(target.inputs)
+        options["timing"] = {**timing, "every_input": True}  # asked for all, people want to know all
     if reprofile:
         options["reprofile"] = list(reprofile)
     return options

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -21,6 +22,8 @@ from tests.campaign.watching import MAIN, courses, start, until
 if TYPE_CHECKING:
     from tests.campaign.conftest import Write
 
+SAMPLES = Path(__file__).parents[2] / "samples"
+
 
 def optimas(*words: str) -> subprocess.CompletedProcess[str]:
     process = start(*words)
@@ -30,6 +33,9 @@ def optimas(*words: str) -> subprocess.CompletedProcess[str]:
 
 def test_a_campaign_runs_resumes_exports_and_reports(campaign: Write, tmp_path: Path) -> None:
     file = campaign("accuracy", "sobol", evidence=("pc", "ia"))
+    shutil.copytree(SAMPLES / "accuracy", tmp_path / "records" / "accuracy")
+    only = file.read_text("utf-8").replace(f'records = "{SAMPLES}"', f'records = "{tmp_path / "records"}"')
+    file.write_text(only, "utf-8")
     done = optimas("run", str(file))
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("4 of 4 (100 %)")

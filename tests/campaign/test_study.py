@@ -45,7 +45,7 @@ def test_the_study_is_of_the_campaign_that_ships_and_labels_what_was_recorded() 
 
 
 def test_what_the_study_waits_for_is_packed_once_for_a_machine_with_a_gpu(tmp_path: Path) -> None:
-    command = [sys.executable, str(ROOT / "tests" / "gpu" / "study" / "pack.py"), str(tmp_path), "lookup-grid"]
+    command = [sys.executable, str(ROOT / "tests" / "gpu" / "study" / "pack.py"), str(tmp_path), "shmem"]
     done = subprocess.run(command, env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     index = json.loads((tmp_path / "index.json").read_text("utf-8"))
@@ -53,6 +53,6 @@ def test_what_the_study_waits_for_is_packed_once_for_a_machine_with_a_gpu(tmp_pa
     assert sorted(index) == sorted(each.name for each in tmp_path.iterdir() if each.is_dir())
     for name, about in index.items():
         job = json.loads((tmp_path / name / "job.json").read_text("utf-8"))
-        assert (about["sample"], about["file"]) == ("lookup", "grid.cuh")
+        assert (about["sample"], about["file"]) == ("shmem", "shmem.cu")
         assert sorted(job["time_inputs"]) == sorted(job["target"]["inputs"])
-        assert (tmp_path / name / "patch" / "grid.cuh").read_bytes() != (ROOT / "samples/lookup/grid.cuh").read_bytes()
+        assert (tmp_path / name / "patch" / "shmem.cu").read_bytes() != (ROOT / "samples/shmem/shmem.cu").read_bytes()

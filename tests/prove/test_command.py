@@ -223,5 +223,5 @@ def test_settings_about_time_reach_the_job(program: Path) -> None:
     job = program.parent / "job"
     run(program, "--job", str(job))
     packed = json.loads((job / "job.json").read_text())
-    assert packed["timing"] == {"min_effect": 0.05, "any_slower": "reject"}
+    assert packed["timing"] == {"min_effect": 0.05, "any_slower": "reject", "every_input": True}
     assert len(packed["time_inputs"]) == 3

@@ -40,6 +40,7 @@ def test_what_was_set_reaches_the_runner() -> None:
         "min_pairs": 50,
         "max_pairs": 50,
         "any_slower": "reject",
+        "every_input": True,
     }
     assert options["time_inputs"] == ["small", "default", "large"]
     assert options["reprofile"] == ["--section", "X"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -12,7 +13,7 @@ from pydantic import ValidationError
 
 from optimas_lsp.errors import OptimasError
 from optimas_lsp.prove.bundle import bundle_hash
-from optimas_lsp.prove.executors.credible import held, made_on, read_json
+from optimas_lsp.prove.executors.credible import deciding, held, made_on, read_json, timed_inputs
 from optimas_lsp.prove.executors.outcome import Event, ExecutorError, GateOutcome, Outcome, Running, parse_outcome
 from optimas_lsp.prove.key import How, differences, how_of, key_of
 from optimas_lsp.prove.runner.__main__ import ORDER, REQUIRED
@@ -82,6 +83,24 @@ def outcome_entry(job: Path, about: Mapping[str, object]) -> dict[str, Any]:
     }
 
 
+def keep(entry: Mapping[str, Any], place: Path) -> None:
+    """Add an entry to ``place``, an ``outcomes.json``.
+
+    It takes the place of entries about the same change that a looser version made and of those that it covers: all the
+    inputs that they have times of. Raises ExecutorError.
+    """
+    known = _entries(read_json(place).get("outcomes") or [], place) if place.is_file() else []
+    version, inputs = str(_how(dict(entry), place).version), timed_inputs(entry.get("timing"))
+
+    def stays(other: dict[str, Any]) -> bool:
+        if other.get("key") != entry["key"]:
+            return True
+        same = _how(other, place).version == version
+        return not timed_inputs(other.get("timing")) <= inputs if same or inputs else same
+
+    place.write_text(json.dumps({"outcomes": [*filter(stays, known), entry]}, indent=1), "utf-8")
+
+
 def _finished(job: Path) -> tuple[str, How, dict[str, Any]]:
     specification = specification_of(job)
     result: dict[str, Any] = json.loads((job / "result.json").read_text("utf-8"))
@@ -111,7 +130,7 @@ class Recorded:
                 where=self.records,
                 remedy="prove it on a machine with a GPU",
             )
-        latest = max(found, key=lambda each: (each.day, each.result.get("verdict") != "proven"))
+        latest = max(found, key=partial(_worth, wanted=deciding(specification)))
         return RecordedRun(_outcome(latest, specification, differences(latest.how, now)))
 
     def _own(self, key: str) -> Iterator[Record]:
@@ -133,6 +152,14 @@ class Recorded:
                     yield Record(place, _how(entry, place), result, str(entry.get("date")))
 
 
+def _worth(record: Record, wanted: str) -> tuple[bool, int, str, bool]:
+    """By what one record counts before another: says it of this input, how strictly, when, and the worse verdict."""
+    timing: object = record.result.get("timing")
+    version = int(record.how.version) if record.how.version.isdigit() else 0
+    says = timing is None or wanted in timed_inputs(timing)
+    return says, version, record.day, record.result.get("verdict") != "proven"
+
+
 def _entries(entries: object, place: Path) -> list[dict[str, Any]]:
     every = cast("list[object]", entries) if isinstance(entries, list) else [None]
     if not all(isinstance(each, dict) for each in every):
@@ -149,11 +176,12 @@ def _how(entry: dict[str, Any], place: Path) -> How:
 
 def _outcome(found: Record, specification: dict[str, Any], other: tuple[str, ...]) -> Outcome:
     """The recorded outcome under today's guardrails: a change that they refuse is rejected whatever was recorded."""
-    label = ", ".join([made_on(found.result, found.day, found.where), *other])
-    outcome = parse_outcome(found.result, where=found.where, recorded=label)
+    made = made_on(found.result, found.day, found.where)
+    outcome = parse_outcome(found.result, where=found.where, recorded=made)
     static = GateOutcome(name="static", **specification["static"])
     if static.status == "fail":
-        return outcome.model_copy(update={"verdict": "rejected", "gates": (static,), "timing": None})
+        label = ", ".join([made, *other])
+        return outcome.model_copy(update={"verdict": "rejected", "gates": (static,), "timing": None, "recorded": label})
     # the guardrails' verdict is today's
     own = outcome.model_copy(update={"gates": tuple(gate for gate in outcome.gates if gate.name != "static")})
     outcome = held(own, specification, found.how.settings, found.where)
@@ -164,10 +192,18 @@ def _outcome(found: Record, specification: dict[str, Any], other: tuple[str, ...
         absent = open_ - {gate.name for gate in gates}
         gates += tuple(GateOutcome(name=name, status="skipped", sentence=ABSENT) for name in ORDER if name in absent)
     verdict = "not proven" if outcome.verdict == "proven" and open_ else outcome.verdict
+    timed, wanted = (outcome.timing or {}).get("input"), deciding(specification)
+    if timed not in {None, wanted}:
+        other += (f"timed on input {timed}, not on {wanted}",)
     unchecked = [f"this result was recorded {each}" for each in other]
     unchecked += [UNSEALED, *specification.get("left_out", ())]
     return outcome.model_copy(
-        update={"verdict": verdict, "gates": gates, "not_checked": (*outcome.not_checked, *unchecked)}
+        update={
+            "verdict": verdict,
+            "gates": gates,
+            "not_checked": (*outcome.not_checked, *unchecked),
+            "recorded": ", ".join([made, *other]),
+        }
     )
 
 

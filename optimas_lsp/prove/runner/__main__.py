@@ -107,6 +107,7 @@ def main(arguments: list[str]) -> int:
                 record.event("build", f"{error}: everything is done again")
                 record.data["gates"] = []
                 job.lay_out()
+        record.data["machine"] = record.data["machine"] or measure.machine(job)
         record.data["verdict"] = climb(job, record)
         record.data["finished"] = tools.stamp()
         record.event("done", record.data["verdict"])

@@ -7,6 +7,7 @@ import re
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 from . import VERSION, compare, process, tools
 from .blame import BASELINE
@@ -86,12 +87,24 @@ def plausible(job: Job, record: Record) -> Gate:
     measured = record.data.get("timing")
     if not measured:
         return record.finish("plausible", SKIPPED, "nothing was timed")
+    ceiling: float | None = job.data.get("ceiling_speedup")
+    status, sentence, facts = credible(measured, ceiling, bool(job.data.get("reprofile")))
+    if status == PASS and not ceiling:
+        record.unchecked("the claim against the roofline: the profile gives no ceiling for this kernel")
+    return record.finish("plausible", status, sentence, **facts)
+
+
+def credible(measured: dict[str, Any], ceiling: float | None, reprofiled: bool) -> tuple[str, str, dict[str, Any]]:
+    """(status, sentence, facts) of what was measured.
+
+    ``reprofiled``: the candidate is profiled next, which may settle it.
+    """
     main = measured.get("kernel_ns") or measured["program_s"]
     if main["speedup"] > REVIEW_ABOVE:
         sentence = "{:.1f} times faster is more than {:g} times: a person must look".format(
             main["speedup"], REVIEW_ABOVE
         )
-        return record.finish("plausible", FAIL, sentence, review=True)
+        return FAIL, sentence, {"review": True}
     program, everything = measured["program_s"], measured.get("gpu_ns")
     if everything:
         share = min(1.0, everything["baseline"] / 1e9 / program["baseline"])
@@ -101,19 +114,17 @@ def plausible(job: Job, record: Record) -> Gate:
             sentence = "the program gained {:.2f} times, but the GPU time saved explains only {:.2f}".format(
                 program["speedup"], limit
             )
-            return record.finish("plausible", FAIL, sentence, review=True, gpu_share=share)
-    ceiling, kernel = job.data.get("ceiling_speedup"), measured.get("kernel_ns")
+            return FAIL, sentence, {"review": True, "gpu_share": share}
+    kernel = measured.get("kernel_ns")
     if ceiling and kernel and kernel["low"] > ceiling * 1.05:
         sentence = "{:.2f} times faster, though the roofline allows at most {:.2f} for the original's work".format(
             kernel["speedup"], ceiling
         )
-        if job.data.get("reprofile"):
+        if reprofiled:
             sentence += ": the candidate's own profile has to say what it does"
-            return record.finish("plausible", SKIPPED, sentence, pending="reprofile", ceiling=ceiling)
-        return record.finish("plausible", FAIL, sentence + ": a person must look", review=True)
-    if not ceiling:
-        record.unchecked("the claim against the roofline: the profile gives no ceiling for this kernel")
-    return record.finish("plausible", PASS, "the gain is within the roofline and within Amdahl's limit")
+            return SKIPPED, sentence, {"pending": "reprofile", "ceiling": ceiling}
+        return FAIL, sentence + ": a person must look", {"review": True}
+    return PASS, "the gain is within the roofline and within Amdahl's limit", {}
 
 
 def reprofile(job: Job, record: Record) -> Gate:
@@ -181,6 +192,12 @@ def _output_under_ncu(
     return f"under ncu the output of the {side} changed: {why}" if why else None
 
 
+def machine(job: Job) -> dict[str, Any]:
+    """What is known of the machine from the start, and so also of a proof that ends early."""
+    gpu = {key: value for key, value in (job.gpu or {}).items() if key != "uuid"} or None
+    return {"gpu": gpu, "python": sys.version.split()[0], "runner": VERSION}
+
+
 def provenance(job: Job, record: Record) -> Gate:
     """Hashes, versions, and the list of what was not checked."""
     uncovered: dict[str, int] = {}
@@ -200,6 +217,5 @@ def provenance(job: Job, record: Record) -> Gate:
         if path and path.is_file():
             hashes[side] = compare.digest_file(path)
     versions = {name: tools.version(name) for name in ("nvcc", "ncu", "compute-sanitizer")}
-    gpu = {key: value for key, value in (job.gpu or {}).items() if key != "uuid"} or None
-    record.data["machine"] = {"gpu": gpu, "tools": versions, "python": sys.version.split()[0], "runner": VERSION}
+    record.data["machine"] = {**machine(job), "tools": versions}
     return record.finish("provenance", PASS, "hashes, versions and gaps are recorded", binaries=hashes)

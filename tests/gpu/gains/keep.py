@@ -1,8 +1,8 @@
 """Keep what proofs found as entries of samples/*/outcomes.json: python keep.py JOBS OUT.json.
 
 JOBS holds the jobs as they were packed, with their ``index.json``; OUT.json is what ``run.sh`` brought from the GPU
-machine. An entry takes the place of one with the same key. What a machine without a GPU, or without a working
-compute-sanitizer or witness, left as *not proven* is named and not kept.
+machine. An entry takes the place of those that it covers (``recorded.keep``). What a machine without a GPU, or without
+a working compute-sanitizer or witness, left as *not proven* is named and not kept.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from optimas_lsp.prove.executors.recorded import OUTCOMES, outcome_entry
+from optimas_lsp.prove.executors.recorded import OUTCOMES, keep, outcome_entry
 
 SAMPLES = Path(__file__).resolve().parents[3] / "samples"
 KEPT = ("proven", "rejected")
@@ -23,19 +23,21 @@ def main() -> None:
     """Write the entries."""
     jobs = Path(sys.argv[1])
     index: dict[str, dict[str, Any]] = json.loads((jobs / "index.json").read_text("utf-8"))
-    for found in json.loads(Path(sys.argv[2]).read_text("utf-8")):
+    results: list[dict[str, Any]] = json.loads(Path(sys.argv[2]).read_text("utf-8"))
+    machines = [each["result"].get("machine") for each in results]
+    machine = next((each for each in machines if each and each.get("gpu")), None)
+    for found in results:
         name, about = found["name"], index[found["name"]]
         if found["verdict"] not in KEPT:
             skipped = (gate for gate in found["result"]["gates"] if gate["status"] == "skipped")
             why = next((f"{gate['name']}: {gate['sentence']}" for gate in skipped), "it has no result")
             sys.stdout.write(f"{name} was not kept ({found['verdict']}): {why}\n")
             continue
-        (jobs / name / "result.json").write_text(json.dumps(found["result"]), "utf-8")
-        entry = outcome_entry(jobs / name, {key: about[key] for key in ABOUT})
-        place = SAMPLES / about["sample"] / OUTCOMES
-        known = json.loads(place.read_text("utf-8"))["outcomes"] if place.is_file() else []
-        kept = [each for each in known if each.get("key") != entry["key"]]
-        place.write_text(json.dumps({"outcomes": [*kept, entry]}, indent=1), "utf-8")
+        result = {**found["result"], "machine": found["result"].get("machine") or machine}  # OUT.json is of one machine
+        (jobs / name / "result.json").write_text(json.dumps(result), "utf-8")
+        said = {"verified": "the result names the job that was packed: it gives the same bundle hash"}
+        entry = outcome_entry(jobs / name, {**said, **{key: about[key] for key in ABOUT}})
+        keep(entry, SAMPLES / about["sample"] / OUTCOMES)
         sys.stdout.write(f"{name}: {found['verdict']}\n")
 
 

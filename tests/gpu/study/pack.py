@@ -22,6 +22,7 @@ from optimas_lsp.campaign.design import Program, read
 from optimas_lsp.campaign.experiment import Experiment
 from optimas_lsp.campaign.plan import Plan
 from optimas_lsp.course.course import Course
+from optimas_lsp.prove.executors.credible import timed_inputs
 from optimas_lsp.prove.executors.outcome import Running
 from optimas_lsp.prove.executors.recorded import NotRecordedError, Recorded, specification_of
 from optimas_lsp.prove.key import key_of
@@ -45,7 +46,10 @@ class Waiting(Recorded):
         """What was recorded; a job without goes to ``jobs``, under its key. Raises NotRecordedError for that one."""
         try:
             found = super().submit(job)
-            if ", " not in (found.collect().recorded or "").partition(" on ")[2].partition(", ")[2]:
+            outcome = found.collect()
+            as_today = ", " not in (outcome.recorded or "").partition(" on ")[2].partition(", ")[2]
+            inputs = set(specification_of(job)["target"]["inputs"])
+            if as_today and (outcome.gate("time") is None or inputs <= timed_inputs(outcome.timing)):
                 return found
         except NotRecordedError:
             pass
