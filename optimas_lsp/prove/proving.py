@@ -188,7 +188,7 @@ class Prover:
                 where=self.subject.source.path,
                 remedy="ask for the rewrite again",
             )
-        running = self.executor.submit(job)
+        running = await self._submitted(job)
         waiting = asyncio.ensure_future(asyncio.to_thread(_ended, running, self.on_event))
         try:
             return await asyncio.shield(waiting)
@@ -196,6 +196,16 @@ class Prover:
             await asyncio.to_thread(running.cancel)
             with contextlib.suppress(OptimasError):
                 await waiting
+            raise
+
+    async def _submitted(self, job: Path) -> Running:
+        """The job under way: to start it takes seconds, here (a witness is built) as well as over ssh."""
+        starting = asyncio.ensure_future(asyncio.to_thread(self.executor.submit, job))
+        try:
+            return await asyncio.shield(starting)
+        except asyncio.CancelledError:
+            with contextlib.suppress(OptimasError):
+                await asyncio.to_thread((await starting).cancel)
             raise
 
     def _kernels(self) -> list[str]:

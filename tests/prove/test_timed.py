@@ -59,6 +59,15 @@ def test_a_race_is_lost_by_what_is_clearly_worse(candidate: float, race: dict[st
     assert stopped(STEADY, times, race=race) == expected
 
 
+@pytest.mark.parametrize(("pairs", "relative", "expected"), [(3, 0.985, ""), (5, 0.985, "race"), (3, 0.9, "race")])
+def test_few_times_lose_a_race_only_by_the_smallest_effect_that_counts(
+    pairs: int, relative: float, expected: str
+) -> None:
+    times = [each / relative for each in STEADY[:pairs]]
+    race: dict[str, Any] = {"min_pairs": 3, "precision": 0.001, "race": {"best": 1.0}}
+    assert stopped(STEADY[:pairs], times, **race) == expected
+
+
 def test_a_race_is_not_lost_while_the_intervals_overlap() -> None:
     assert stopped(STEADY, SCATTERED, race={"best": 1.5}) == ""
 
@@ -268,7 +277,7 @@ def test_a_race_costs_the_worse_few_runs_and_the_equal_nothing() -> None:
     chance = random.Random(5)
     worse = [raced(0.85, chance) for _ in range(6)]
     equal = [raced(1.0001, chance) for _ in range(6)]
-    assert all(ended == ("race", 5) for ended in worse)
+    assert all(ended == ("race", SHORT_TIMING["min_pairs"]) for ended in worse)
     assert not any(why == "race" for why, _pairs in equal)
 
 

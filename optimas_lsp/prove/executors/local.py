@@ -8,11 +8,12 @@ import secrets
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from optimas_lsp.prove.executors.outcome import Event, ExecutorError, Outcome, Running, read_outcome
+from optimas_lsp.prove.executors.shared_witness import SharedWitness
 from optimas_lsp.prove.executors.tail import EventTail
 from optimas_lsp.prove.runner.process import PARENT
 from optimas_lsp.prove.runner.record import KEY
@@ -20,6 +21,8 @@ from optimas_lsp.prove.runner.record import KEY
 POLL_S = 0.1
 PATIENCE_S = 20.0
 """How long a runner may take to end what it started before it is killed."""
+
+WITNESS = SharedWitness()
 
 
 @dataclass(frozen=True)
@@ -29,14 +32,17 @@ class Local:
     python: str = sys.executable
 
     def submit(self, job: Path) -> Running:
-        """Start the runner; raises ExecutorError when there is no such Python."""
-        return LocalRun(self.python, job)
+        """Start the runner; raises ExecutorError when there is no such Python.
+
+        The first time on a machine with a GPU it takes seconds, because the witness is built.
+        """
+        return LocalRun(self.python, job, WITNESS.variables(job))
 
 
 class LocalRun:
     """One runner process; it does not outlive this one."""
 
-    def __init__(self, python: str, job: Path) -> None:
+    def __init__(self, python: str, job: Path, witness: Mapping[str, str]) -> None:
         self._job = job.absolute()
         self._key = secrets.token_hex(32)
         self._tail = EventTail(self._job / "events.jsonl")
@@ -44,7 +50,7 @@ class LocalRun:
             try:
                 self._process = subprocess.Popen(
                     [python, str(self._job / "runner.pyz"), str(self._job)],
-                    env={**os.environ, KEY: self._key, PARENT: str(os.getpid())},
+                    env={**os.environ, **witness, KEY: self._key, PARENT: str(os.getpid())},
                     stdin=subprocess.DEVNULL,
                     stdout=log,
                     stderr=log,

@@ -108,6 +108,8 @@ def main(arguments: list[str]) -> int:
                 record.data["gates"] = []
                 job.lay_out()
         record.data["machine"] = record.data["machine"] or measure.machine(job)
+        if job.witness_changed:
+            record.event("witness", job.witness_changed)
         record.data["verdict"] = climb(job, record)
         record.data["finished"] = tools.stamp()
         record.event("done", record.data["verdict"])

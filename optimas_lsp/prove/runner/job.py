@@ -55,6 +55,7 @@ class Job:
         self.nvcc = tools.find("nvcc")
         self.witness_library: Path | None = None
         self.witness_missing = "there is no GPU here"
+        self.witness_changed = ""  # why the witness that proofs share was not taken
         self.trees: dict[str, Tree] = {}
         self.last = ""  # the side that ran last
         self._kept: dict[tuple[str, str, str], tuple[State | None, Tree]] = {}
@@ -79,10 +80,18 @@ class Job:
             else:
                 self._copy(side)
         if self.gpu and self.witness_library is None:
-            cache = Path(os.environ.get("OPTIMAS_WITNESS_CACHE") or self.work / "witness")
+            self._take_witness()
+
+    def _take_witness(self) -> None:
+        """The witness that whoever started this runner built, if it is still that; else one of this job's own."""
+        own, cache = self.work / "witness", os.environ.get(witness.CACHE)
+        process.remove(own)  # runs of a proof that was interrupted could write there
+        self.witness_missing = ""
+        if not cache:
+            self.witness_library, self.witness_changed = witness.shared(own)
+        if self.witness_library is None:
             try:
-                self.witness_library = witness.build(self.folder / "witness", cache, self.nvcc)
-                self.witness_missing = ""
+                self.witness_library = witness.build(self.folder / "witness", Path(cache or own), self.nvcc)
             except (witness.WitnessUnavailableError, OSError) as error:
                 self.witness_missing = str(error)
 

@@ -16,6 +16,9 @@ Series = Dict[str, Dict[str, List[float]]]
 Summary = Dict[str, Any]
 RACE_LEVEL = 0.99
 """Level of the intervals that a race is stopped by: it looks after every pair, so each look must err less often."""
+RACE_PAIRS = 5
+"""Pairs from which on any gap between the intervals loses a race. Fewer times hardly show how they scatter, so before
+that the gap must be the smallest effect that counts."""
 NOISY = 0.05
 """Half the distance between the quartiles, as a share of the median, from which on a series is called noisy."""
 DRIFT, CLOCKS, WARMER = 0.03, 0.03, 10.0
@@ -101,7 +104,8 @@ def _enough(series: Series, plan: dict[str, Any], modes: tuple[str, ...], pairs:
     race = plan.get("race")
     if race is not None:
         high = timing.ratio(a, b, resamples=1000, level=RACE_LEVEL)[2]
-        if high < max(1.0, race.get("best") or 1.0):
+        least = max(1.0, race.get("best") or 1.0) / (1 if pairs >= RACE_PAIRS else 1 + plan["min_effect"])
+        if high < least:
             return "race"
     if timing.tight(a, b, plan["precision"], plan["level"]):
         return "tight"

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import shutil
+import stat
 import subprocess
 import time
 from pathlib import Path
@@ -14,6 +15,11 @@ from typing import Any, Dict, Sequence
 from . import process
 
 SOURCES = ("witness.cpp", "digest.cu")
+CACHE = "OPTIMAS_WITNESS_CACHE"
+"""The variable with a folder of witnesses that jobs share without looking at them again: for trusted candidates."""
+SHARED, SHARED_DIGEST = "OPTIMAS_WITNESS", "OPTIMAS_WITNESS_SHA256"
+"""The variables with the library that whoever started this runner built, and with its SHA-256 (hexadecimal)."""
+_LARGEST = 64 << 20
 Entry = Dict[str, Any]
 
 
@@ -73,6 +79,38 @@ def build(sources: Path, cache: Path, nvcc: str | None) -> Path:
     shutil.rmtree(work, ignore_errors=True)
     process.charge("witness build", time.monotonic() - began)
     return built
+
+
+def shared(destination: Path) -> tuple[Path | None, str]:
+    """(a copy in ``destination`` of the library that ``SHARED`` names, ''); (None, why) when it is not what was built.
+
+    Candidates of other proofs can write where it lies. What is read is held against the digest and is itself written
+    to the copy, so nothing can change in between. (None, '') when none is named.
+    """
+    named, digest = os.environ.get(SHARED), os.environ.get(SHARED_DIGEST)
+    if not named or not digest:
+        return None, ""
+    try:
+        data = _plain_file(Path(named))
+        if hashlib.sha256(data).hexdigest() != digest:
+            return None, "the witness that proofs share was changed, and is built anew for this one"
+        destination.mkdir(parents=True, exist_ok=True)
+        copy = destination / "libwitness.so"
+        copy.write_bytes(data)
+    except OSError as error:
+        why = error.strerror or str(error)
+        return None, f"the witness that proofs share cannot be taken ({why}), and is built anew for this one"
+    return copy, ""
+
+
+def _plain_file(path: Path) -> bytes:
+    """The bytes of a file; raises OSError for what is none (a link, a pipe) or far too large."""
+    number = os.open(str(path), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(number, "rb") as stream:
+        state = os.fstat(number)
+        if not stat.S_ISREG(state.st_mode) or state.st_size > _LARGEST:
+            raise OSError("it is no plain file of its size")
+        return stream.read(_LARGEST)
 
 
 def _tool(command: Sequence[str]) -> None:

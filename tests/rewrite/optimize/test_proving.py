@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import psutil
 import pytest
@@ -16,6 +19,7 @@ from optimas_lsp.course import Course, Request
 from optimas_lsp.profile.model import Profile
 from optimas_lsp.prove.building import ScratchBuilder
 from optimas_lsp.prove.executors.local import Local
+from optimas_lsp.prove.executors.outcome import Running
 from optimas_lsp.prove.executors.recorded import Recorded
 from optimas_lsp.prove.executors.ssh import Ssh
 from optimas_lsp.prove.proving import Prover
@@ -76,6 +80,40 @@ def test_cancelling_ends_every_process_of_the_proof(tmp_path: Path, profile: Pro
     assert asyncio.run(cancel()) < 25
     left = [each for each in psutil.Process().children(recursive=True) if slow in " ".join(each.cmdline())]
     assert left == []
+
+
+class Sluggish:
+    """A place whose start takes until it is released; it must not be waited for on the event loop."""
+
+    def __init__(self) -> None:
+        self.asked, self.released = threading.Event(), threading.Event()
+        self.cancelled: list[Path] = []
+
+    def submit(self, job: Path) -> Running:
+        with pytest.raises(RuntimeError):
+            asyncio.get_running_loop()
+        self.asked.set()
+        assert self.released.wait(100)
+        running: Any = SimpleNamespace(cancel=lambda: self.cancelled.append(job))
+        return running
+
+
+def test_what_is_cancelled_while_it_starts_is_ended_once_it_has_started(tmp_path: Path, profile: Profile) -> None:
+    place = Sluggish()
+
+    async def cancel() -> None:
+        prover, candidate = prepared(tmp_path, profile, "true")
+        proving = asyncio.create_task(replace(prover, executor=place).prove(candidate, ACCEPTED))
+        assert await asyncio.to_thread(place.asked.wait, 100)
+        proving.cancel()
+        await asyncio.sleep(0)
+        assert not proving.done()
+        place.released.set()
+        with pytest.raises(asyncio.CancelledError):
+            await proving
+
+    asyncio.run(cancel())
+    assert len(place.cancelled) == 1
 
 
 def test_without_a_target_or_a_gpu_there_is_no_prover(tmp_path: Path, profile: Profile) -> None:
