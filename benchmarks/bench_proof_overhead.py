@@ -7,7 +7,10 @@ took only if its runner kept a ``cost``; the first ones did not, and then this s
 all wall time but builds, runs of the program (also those under the witness, a sanitizer or ncu) and waiting for other
 proofs; what the sanitizers and ncu took is printed beside it, because one may count that as a cost of the proof.
 
-The second part measures here, without a GPU: packing a job and the runner's own bookkeeping around a small C program,
+The second part reads how long whole searches took there (``samples/searches.json``). An iteration is all of a search
+but its proofs, namely reading the report, the summary, every proposal and their builds, and one whole proof.
+
+The third part measures here, without a GPU: packing a job and the runner's own bookkeeping around a small C program,
 with a stand-in that claims a GPU so that every run is made. No witness, no sanitizer and no kernel's time is in it: it
 bounds the bookkeeping and says nothing about a GPU. It exits with 1 when a bound that can be judged is missed.
 """
@@ -45,9 +48,10 @@ int main(void) {
 
 
 def main() -> int:
-    """Both parts; 1 when a bound is missed."""
+    """All parts; 1 when a bound is missed."""
     figures: dict[str, float | None] = {}
     held = recorded(figures)
+    held = searches(figures) and held
     held = bookkeeping(figures) and held
     out = ROOT / "build" / "bench"
     out.mkdir(parents=True, exist_ok=True)
@@ -89,6 +93,22 @@ def recorded(figures: dict[str, float | None]) -> bool:
             f"{lacking} records do not say what builds, runs, sanitizers and waiting for other proofs took (several "
             f"ran at once): whether {FIXED_S:g} s plus {SHARE:.0%} hold CANNOT BE JUDGED from them"
         )
+    return held
+
+
+def searches(figures: dict[str, float | None]) -> bool:
+    """Whole searches on a GPU: one iteration of each against 2 minutes; the search itself is only told."""
+    held = True
+    print("whole searches on a GPU (samples/searches.json), without waiting for the others that ran beside them")
+    known: list[dict[str, Any]] = json.loads((ROOT / "samples" / "searches.json").read_text("utf-8"))["searches"]
+    for each in known:
+        alone = each["seconds"] - each["waiting_s"]
+        iteration = alone - each["proofs_s"] + (each["whole_s"] or 0.0)
+        figures[f"iteration {each['sample']} s"] = round(iteration, 1)
+        figures[f"search {each['sample']} s"] = round(alone, 1)
+        print(f"iteration {each['sample']} {iteration:.1f} s of {ITERATION_S:.0f}")
+        print(f"search {each['sample']} {alone:.1f} s, {each['answers']} answers, {each['at_once']} searches at once")
+        held = held and iteration <= ITERATION_S
     return held
 
 

@@ -15,6 +15,7 @@ from optimas_lsp.errors import OptimasError
 from optimas_lsp.insight.changes import Comparison
 from optimas_lsp.insight.evidence import KernelAnalysis
 from optimas_lsp.insight.load import load_analysis
+from optimas_lsp.prove.executors.credible import decided
 from optimas_lsp.prove.executors.outcome import parse_outcome
 from optimas_lsp.prove.executors.recorded import OUTCOME_SCHEMA
 from optimas_lsp.prove.report import conclusion
@@ -51,13 +52,15 @@ class Recorded:
 def recorded_rewritings(outcomes: Path) -> Iterator[Recorded]:
     """Every candidate of the file, in its order; the report is the first that ``optimas.toml`` beside it names.
 
-    The guardrails, the prompt and the scores are today's, the gates and times those that were recorded. Raises
+    The guardrails, the prompt and the scores are today's, the gates and times those that were recorded, on the input
+    that decides for the program: what was only found too slow on another one is not proven, and no failure. Raises
     OptimasError for a file that is none, and what reading a report raises.
     """
     folder = outcomes.absolute().parent
     toml = folder / FILE_NAME
     settings = from_toml(toml)
-    report = folder / load_toml(toml)["profile"]["reports"][0]
+    written = load_toml(toml)
+    report, target = folder / written["profile"]["reports"][0], written["target"]
     subjects: dict[tuple[str, str], tuple[Subject, Prompt]] = {}
     for number, entry in enumerate(_entries(outcomes), 1):
         proposal = Proposal.model_validate(entry["proposal"])
@@ -79,7 +82,7 @@ def recorded_rewritings(outcomes: Path) -> Iterator[Recorded]:
         subject, prompt = subjects[str(source), name]
         yield Recorded(
             number,
-            answered(proposal, subject, prompt, proof=_proof(entry, source)),
+            answered(proposal, subject, prompt, proof=_proof(entry, source, target)),
             subject.source.syntax.text.text,
             through(Marks(subject.profile, subject.files)),
         )
@@ -105,9 +108,12 @@ def _kernel(entry: dict[str, Any], proposal: Proposal, kernels: tuple[KernelAnal
     return max(meant, key=lambda each: (len(cited & {item.id for item in each.evidence}), each.gpu_time_ns or 0.0)).name
 
 
-def _proof(entry: dict[str, Any], source: Path) -> Proof:
+def _proof(entry: dict[str, Any], source: Path, target: dict[str, Any]) -> Proof:
+    """The recorded proof, by the time of the input that decides for its program."""
     label = f"recorded on {entry['machine']['gpu']['name']}, {entry['date']}"
     outcome = parse_outcome(entry, where=source, recorded=label)
+    settings: dict[str, Any] = entry["how"]["settings"]
+    outcome = decided(outcome, {"target": target, "ceiling_speedup": settings.get("ceiling")}, settings, source)
     return Proof.model_validate(
         {
             "state": _STATES.get(outcome.verdict or "", "not-proven"),

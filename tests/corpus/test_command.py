@@ -22,7 +22,7 @@ def optimas(*words: str) -> Result:
 
 @pytest.fixture
 def filled() -> None:
-    assert optimas("import", str(DATASET)).output == "16 new attempts, 0 known ones\n"
+    assert optimas("import", str(DATASET)).output == "20 new attempts, 0 known ones\n"
 
 
 def test_an_empty_corpus_answers_every_question() -> None:
@@ -36,11 +36,11 @@ def test_an_empty_corpus_answers_every_question() -> None:
 
 @pytest.mark.usefixtures("filled")
 def test_importing_again_adds_nothing_and_stats_count_what_is_there() -> None:
-    assert optimas("import", str(DATASET)).output == "0 new attempts, 16 known ones\n"
+    assert optimas("import", str(DATASET)).output == "0 new attempts, 20 known ones\n"
     found = json.loads(optimas("stats", "--format", "json").output)
-    assert (found["attempts"], found["kernels"]) == (16, 9)
+    assert (found["attempts"], found["kernels"]) == (20, 10)
     assert {each["name"]: each["attempts"] for each in found["endings"]} == {"proven": 10, "refuted": 6}
-    assert found["devices"] == [{"name": "NVIDIA H200", "attempts": 16, "proven": 10}]
+    assert found["devices"] == [{"name": "NVIDIA H200", "attempts": 20, "proven": 14}]
     assert "restrict-pointers" in optimas("stats").output
     rows = [row.entry for row in Corpus.of_user().store.each_row()]
     for rule in found["rules"]:  # attempts, however many changes of one answer the rule
@@ -102,8 +102,8 @@ def test_an_attempt_is_shown_whole_and_a_no_is_recorded() -> None:
 def test_an_exported_corpus_is_valid_and_a_damaged_one_is_not(tmp_path: Path) -> None:
     folder = tmp_path / "dataset"
     done = optimas("export", str(folder), "--title", "Mine")
-    assert "16 attempts of 9 families" in done.output
-    assert optimas("validate", str(folder)).output.endswith("16 attempts of 9 families, 0 problems\n")
+    assert "20 attempts of 9 families" in done.output
+    assert optimas("validate", str(folder)).output.endswith("20 attempts of 9 families, 0 problems\n")
     file = sorted((folder / "data").glob("*.jsonl"))[0]
     file.write_text(file.read_text("utf-8").replace("proven", "disproven"), "utf-8")
     bad = optimas("validate", str(folder))

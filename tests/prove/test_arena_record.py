@@ -20,8 +20,8 @@ _SPEC.loader.exec_module(variants)
 
 RECORD: dict[str, Any] = json.loads((Path(__file__).parent / "data" / "arena_h200.json").read_text("utf-8"))
 FOUND = {entry["name"]: entry for entry in RECORD["variants"]}
-CHANGED_SINCE = {"early-host-read", "uninitialised-read"}
-"""Made harder after the recorded run, see docs/proof.md: another gate stopped what they were then."""
+CHANGED_SINCE = {"early-host-read"}
+"""Written anew after the recorded run, see docs/proof.md: another gate stopped what it was then."""
 
 
 def test_the_record_says_where_and_when() -> None:
@@ -35,8 +35,8 @@ def test_each_variant_met_its_gate(variant: Any) -> None:
     entry = FOUND[variant.name]
     assert variant.source()
     if not variant.gates:
-        assert entry["verdict"] == "proven"
         assert entry["speedup"][1] > 1
+        assert entry["verdict"] == "proven" or (variant.tenfold and entry["stopped_by"] == "plausible")
         return
     assert entry["verdict"] == "rejected"
     if variant.name in CHANGED_SINCE:
@@ -47,4 +47,4 @@ def test_each_variant_met_its_gate(variant: Any) -> None:
 
 def test_there_are_enough_of_both() -> None:
     assert sum(bool(variant.gates) for variant in variants.ALL) >= 20
-    assert sum(not variant.gates for variant in variants.ALL) >= 12
+    assert sum(FOUND[each.name]["verdict"] == "proven" for each in variants.ALL if not each.gates) >= 12

@@ -68,7 +68,7 @@ def held(outcome: Outcome, specification: Mapping[str, Any], recorded: Mapping[s
         raise _contradiction("it has no verdict", where)
     if outcome.timing is not None:
         _agrees(outcome.timing, recorded, where)
-        outcome = _decided(outcome, outcome.timing, specification, recorded, where)
+        outcome = decided(outcome, specification, recorded, where)
     if any(gate.status == "fail" for gate in outcome.gates):
         return outcome.model_copy(update={"verdict": "rejected" if outcome.fault is None else "not proven"})
     if outcome.verdict != "proven":
@@ -95,20 +95,17 @@ def deciding(specification: Mapping[str, Any]) -> str:
     return target.get("time_input") or next(iter(target["inputs"]))
 
 
-def _decided(
-    outcome: Outcome,
-    timing: dict[str, Any],
-    specification: Mapping[str, Any],
-    recorded: Mapping[str, Any],
-    where: Path,
-) -> Outcome:
+def decided(outcome: Outcome, specification: Mapping[str, Any], recorded: Mapping[str, Any], where: Path) -> Outcome:
     """The outcome by the times of the input that decides today, where the record was decided by another's.
+
+    ``specification`` has the job's ``target`` and, perhaps, its ``ceiling_speedup``; ``recorded`` are the settings that
+    the proof was made with. Raises ExecutorError where single times are missing.
 
     Without times of that input, one that was too slow elsewhere was not shown to be so here; one that was proven stays
     it, and its label says on what input it was timed.
     """
-    wanted, gate = deciding(specification), outcome.gate("time")
-    if timing.get("input") == wanted or gate is None or gate.status == "skipped":
+    wanted, gate, timing = deciding(specification), outcome.gate("time"), outcome.timing or {}
+    if not timing or timing.get("input") == wanted or gate is None or gate.status == "skipped":
         return outcome
     before = tuple(each for each in outcome.gates if ORDER.index(each.name) < ORDER.index("time"))
     after = tuple(each for each in outcome.gates if ORDER.index(each.name) > ORDER.index("plausible"))

@@ -64,8 +64,9 @@ def claim(job: Job) -> str:
 
 def _origin(recorded: str) -> str:
     """Where and when a proof was recorded; how it was made otherwise than today stands in the outcome at length."""
-    place, otherwise, _ = recorded.partition(", by an earlier version of the proof")
-    return place + otherwise
+    where, _, rest = recorded.partition(", ")
+    day, _, _ = rest.partition(", ")
+    return f"{where}, {day}" if day else where
 
 
 def short_claim(job: Job) -> str:

@@ -23,7 +23,8 @@ def honest(variant: Variant, found: dict[str, Any]) -> str:
     """Its row."""
     effect = (found["result"].get("timing") or {}).get("kernel_ns")
     gain = "not timed" if effect is None else "{speedup:.4g} ({low:.4g} to {high:.4g})".format_map(effect)
-    return f"| {variant.name}: {variant.why} | {gain} |"
+    person = "" if found["verdict"] == "proven" else f"; not proven, *{found['stopped_by']}*: {found['sentence']}"
+    return f"| {variant.name}: {variant.why} | {gain}{person} |"
 
 
 def main() -> int:
@@ -39,7 +40,7 @@ def main() -> int:
         verdict, gate = results[each.name]["verdict"], results[each.name]["stopped_by"]
         if each.gates and (verdict != "rejected" or gate not in each.gates):
             wrong.append(f"{each.name}: {verdict} by {gate} instead of rejected by {' or '.join(each.gates)}")
-        if not each.gates and verdict != "proven":
+        if not each.gates and verdict != "proven" and not (each.tenfold and gate == "plausible"):
             wrong.append(f"{each.name}: {verdict} by {gate} instead of proven")
     sys.stdout.write("\n".join([*lines, "", *wrong]) + "\n")
     return 1 if wrong else 0

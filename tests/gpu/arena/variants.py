@@ -6,7 +6,7 @@ most cheats would never reach a GPU, and these show that the proof itself stops 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 PROGRAM = Path(__file__).with_name("arena.cu")
@@ -46,12 +46,16 @@ BODY = "\n".join(PROGRAM.read_text("utf-8").split(SIGNATURE)[1].split("\n}\n")[0
 
 @dataclass(frozen=True)
 class Variant:
-    """``gates``: the gates of which one must stop it; empty: it must be proven."""
+    """``gates``: the gates of which one must stop it; empty: it must be proven.
+
+    ``tenfold``: it gains about ten-fold, where a person has to look, so that *plausible* may stop it.
+    """
 
     name: str
     edits: tuple[tuple[str, str], ...]
     gates: tuple[str, ...] = ()
     why: str = ""
+    tenfold: bool = False
 
     def source(self) -> str:
         """The program with the edits made; raises ValueError when an edit does not fit exactly once."""
@@ -199,26 +203,26 @@ CHEATS = (
     ),
     _cheat(
         "early-host-read",
-        "the host reads before the kernels are done",
+        "the host reads before the kernels, a millisecond long each, are done; looked at launch by launch it is right",
         "compare",
-        MAPPING,
+        (GUARD, GUARD + "\n    for (long long start = clock64(); clock64() - start < 2000000;) {\n    }"),
         (
             "int block = 256,",
             (
                 "cudaStream_t side, other;\n    CHECK(cudaStreamCreateWithFlags(&side, cudaStreamNonBlocking));\n"
-                "    CHECK(cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking));\n    int block = 256,"
+                "    CHECK(cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking));\n"
+                "    float *early;\n    CHECK(cudaMallocHost(&early, n * sizeof(float)));\n    int block = 256,"
             ),
         ),
-        (
-            FIRST_LAUNCH,
-            "for (int again = 0; again < 4000; ++again) smooth<<<grid, block, 0, side>>>(a, b, rows, cols);",
-        ),
+        (FIRST_LAUNCH, "smooth<<<grid, block, 0, side>>>(a, b, rows, cols);"),
         (SECOND_LAUNCH, "smooth<<<grid, block, 0, side>>>(b, a, rows, cols);"),
+        ("count_bins<<<grid, block>>>(a, bins, n);", "count_bins<<<grid, block, 0, side>>>(a, bins, n);"),
         (
             READ_RESULT,
             (
-                "CHECK(cudaMemcpyAsync(result.data(), a, n * sizeof(float), cudaMemcpyDeviceToHost, other));\n"
-                "    CHECK(cudaStreamSynchronize(other));\n    CHECK(cudaDeviceSynchronize());"
+                "CHECK(cudaMemcpyAsync(early, a, n * sizeof(float), cudaMemcpyDeviceToHost, other));\n"
+                "    CHECK(cudaStreamSynchronize(other));\n    result.assign(early, early + n);\n"
+                "    CHECK(cudaDeviceSynchronize());"
             ),
         ),
     ),
@@ -373,7 +377,7 @@ AGGREGATED = (
 HONEST = (
     _honest("coalesced", "neighbouring threads take neighbouring columns", MAPPING),
     _honest("private-bins", "bins in shared memory first", PRIVATE_BINS),
-    _honest("both", "coalesced, with bins in shared memory", MAPPING, PRIVATE_BINS),
+    replace(_honest("both", "coalesced, with bins in shared memory", MAPPING, PRIVATE_BINS), tenfold=True),
     _honest(
         "restrict",
         "coalesced, with __restrict__ and the read-only path",

@@ -81,24 +81,32 @@ def packed(sample: str, said: Rewriting, number: int, attempt: Attempt, place: P
 
 
 def times(found: dict[str, Any], said: Rewriting) -> dict[str, Any]:
-    """How long a search took and how much of it was waiting for other searches on the same GPU, in seconds."""
-    waited = 0.0
-    for attempt in said.attempts:
-        proofs = {id(each): each for each in (attempt.screened, attempt.proof) if each is not None}
-        jobs = {each.details.get("job"): each.details.get("cost") or {} for each in proofs.values()}
-        for cost in jobs.values():
-            waited += sum(stage["spent"].get("waiting", {}).get("seconds", 0.0) for stage in cost.values())
+    """Seconds of a search: of all, of waiting for other searches on the same GPU, of its proofs, of the last whole one.
+
+    Neither of the latter two holds waiting.
+    """
+    proofs = [each for attempt in said.attempts for each in (attempt.screened, attempt.proof) if each is not None]
+    costs = {each.details["job"]: each.details["cost"] for each in proofs if each.details.get("cost")}
+    waited = {job: _spent(cost, "waiting") for job, cost in costs.items()}
+    spent = {job: sum(stage["wall_s"] for stage in cost.values()) - waited[job] for job, cost in costs.items()}
+    wholes = [spent[attempt.proof.details["job"]] for _, attempt in whole(said) if attempt.proof is not None]
     return {
         "sample": found["sample"],
         "date": said.started[:10],
         "options": found["options"],
         "at_once": found["at_once"],
         "seconds": found["seconds"],
-        "waiting_s": round(waited, 1),
+        "waiting_s": round(sum(waited.values()), 1),
+        "proofs_s": round(sum(spent.values()), 1),
+        "whole_s": round(wholes[-1], 1) if wholes else None,
         "answers": len(said.attempts),
         "status": said.status,
         "sentence": said.sentence,
     }
+
+
+def _spent(cost: dict[str, Any], what: str) -> float:
+    return sum(stage["spent"].get(what, {}).get("seconds", 0.0) for stage in cost.values())
 
 
 def machine_of(found: dict[str, Any]) -> dict[str, Any]:
