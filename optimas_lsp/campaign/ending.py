@@ -84,7 +84,7 @@ def _fault_in(attempt: Attempt) -> Fault | None:
     """What a build or the last proof of one answer says of the unchanged program."""
     if attempt.compiled is not None and attempt.compiled.status == "program-fails":
         return Fault("build", attempt.compiled.sentence)
-    gates = [] if attempt.proof is None else gates_in(attempt.proof.details)
+    gates = [] if attempt.judged is None else gates_in(attempt.judged.details)
     for each in filter(_is_fault, gates):
         steady = cast("dict[str, Any]", each["facts"]).get("steady") is not False
         return Fault(str(each["name"]), f"the unchanged program failed {each['name']}: {each['sentence']}", steady)
@@ -107,7 +107,7 @@ def ending_of(rewriting: Rewriting) -> Ending:
     else:
         before = ENDED_BEFORE.get(None if last is None else _stage(last), "unusable")
         ending = "refuted" if rewriting.status == "refuted" else before
-    states = {each.proof.state for each in rewriting.attempts if each.proof is not None}
+    states = {each.judged.state for each in rewriting.attempts if each.judged is not None}
     return "not-proven" if ending == "refuted" and states == {"not-proven"} else ending
 
 
@@ -143,8 +143,8 @@ def _stop(attempt: Attempt) -> str:
     fault = _fault_in(attempt)
     if fault is not None:
         return f"program:{fault.gate}"
-    if attempt.stopped_at == "prove" and attempt.proof is not None:
-        failed = [str(each["name"]) for each in gates_in(attempt.proof.details) if each["status"] == "fail"]
+    if attempt.stopped_at == "prove" and attempt.judged is not None:
+        failed = [str(each["name"]) for each in gates_in(attempt.judged.details) if each["status"] == "fail"]
         return f"prove:{failed[0] if failed else 'unknown'}"
     if attempt.verdict is not None and not attempt.verdict.accepted:
         return f"{_stage(attempt)}:{attempt.verdict.failures()[0].id}"
@@ -157,7 +157,7 @@ def _stop(attempt: Attempt) -> str:
 
 def label_of(attempt: Attempt) -> str:
     """How one answer ended, in a word for ``tries``: ``proven``, ``guard:scope``, ``program:build`` …"""
-    proof = attempt.proof
+    proof = attempt.judged
     if _fault_in(attempt) is not None:
         return _stop(attempt)
     if proof is not None and proof.state == "not-proven" and (attempt.screened is not None or attempt.stopped_at):
@@ -166,7 +166,7 @@ def label_of(attempt: Attempt) -> str:
         return "not-proven"
     if attempt.stopped_at is not None:
         return _stop(attempt)
-    return "stands" if attempt.proof is None else attempt.proof.state
+    return "stands" if proof is None else proof.state
 
 
 def gates_in(details: Mapping[str, Any]) -> list[dict[str, Any]]:

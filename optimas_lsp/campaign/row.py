@@ -102,7 +102,7 @@ def row_of_fault(key: str, axes: Axes, fault: Fault) -> Row:
 
 def row_of(key: str, axes: Axes, rewriting: Rewriting, seconds: Mapping[str, float]) -> Row:
     """The row of an outcome; ``seconds`` are wall times by stage, and ``start`` and ``total``."""
-    proofs = (each.proof for each in reversed(rewriting.attempts) if each.proof is not None)
+    proofs = (each.judged for each in reversed(rewriting.attempts) if each.judged is not None)
     proof = rewriting.proof or next(proofs, None)
     details: dict[str, Any] = {} if proof is None else proof.details
     gates = {str(each["name"]): str(each["status"]) for each in gates_in(details)}

@@ -70,7 +70,7 @@ def _in_short(outcome: Rewriting) -> str:
     """What came of the rewrite; a recorded result is called so, its settings stand above."""
     if outcome.proof is None:
         return f"The rewrite: {outcome.sentence}"
-    sentence, with_settings, _ = outcome.proof.sentence.partition(", with other settings")
+    sentence, with_settings, _ = outcome.proof.said.partition(", with other settings")
     return f"The rewrite: {sentence}{')' if with_settings else ''}"
 
 
@@ -80,7 +80,7 @@ def _told(outcome: Rewriting) -> Iterator[Any]:
     from rich.text import Text
 
     yield ""
-    attempt = outcome.last
+    attempt = outcome.shown
     if attempt is not None:
         answer = attempt.reply.outcome
         for change in getattr(answer, "changes", ()):
@@ -96,7 +96,7 @@ def _told(outcome: Rewriting) -> Iterator[Any]:
     if proof is not None:
         recorded = cast("str | None", proof.details.get("recorded"))
         label = "RECORDED, not measured now" if recorded else "measured here" if proof.details else "no proof"
-        yield Text.assemble((f"{label}: ", "bold magenta"), proof.sentence)
+        yield Text.assemble((f"{label}: ", "bold magenta"), proof.said)
     yield from _scores(outcome)
     if attempt is not None and attempt.diff:
         yield ""

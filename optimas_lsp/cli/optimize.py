@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from optimas_lsp.rewrite.guard.model import RuleVerdict
     from optimas_lsp.rewrite.optimize import Notify
     from optimas_lsp.rewrite.outcome import Rewriting
+    from optimas_lsp.rewrite.tries import Try
 
 NOT_DONE = 1
 
@@ -220,9 +221,10 @@ def as_text(outcome: Rewriting) -> str:
     lines = [f"{outcome.status}: {outcome.sentence}", f"kernel   {outcome.kernel}"]
     lines.append(f"backend  {outcome.backend}" + (f" ({outcome.destination.where})" if outcome.destination else ""))
     prompt = outcome.prompt
-    lines.append(f"prompt   about {prompt.tokens:,} tokens, evidence {', '.join(prompt.evidence)}")
+    asked = "" if outcome.backend == "catalogue" else f"about {prompt.tokens:,} tokens, evidence "  # which reads none
+    lines.append(f"{'prompt  ' if asked else 'evidence'} {asked}{', '.join(prompt.evidence)}")
     lines += [f"         left out: {', '.join(prompt.dropped)}"] if prompt.dropped else []
-    if prompt.elsewhere:
+    if prompt.elsewhere and prompt.elsewhere[0] not in outcome.sentence:
         lines.append(
             f"         findings also lie in {', '.join(prompt.elsewhere)}: give that file as SOURCE to change it"
         )
@@ -236,7 +238,9 @@ def as_text(outcome: Rewriting) -> str:
         )
     lines += [f"kept     {outcome.kept}"] if outcome.kept else []
     scores = recorded(outcome)
-    lines += [f"EAR      {in_one_line(scores)}"] if scores is not None else []
+    of = f"try {outcome.nearest}: " if outcome.nearest is not None else ""
+    lines += [f"EAR      {of}{in_one_line(scores)}"] if scores is not None else []
+    lines += _checked(outcome)
     lines += [f"moved    {said}" for said in _moved(outcome)]
     shown = outcome.standing or outcome.last
     if outcome.status == "candidate" and shown is not None:
@@ -248,17 +252,48 @@ def as_text(outcome: Rewriting) -> str:
 
 def _tries(outcome: Rewriting) -> Iterator[str]:
     """Each try with what became of it, round by round where there were several, and why there are no more."""
+    from optimas_lsp.rewrite.tries import time_spent, tries_of
+
     for number, one in enumerate(outcome.rounds or (outcome,), 1):
         if outcome.rounds:
             yield f"round {number}  {one.status}: {one.sentence}"
-        for attempt in one.attempts:
-            said = attempt.problem or "stands"
-            gain = attempt.screened.gain if attempt.screened is not None and attempt.problem else None
-            said += f"; {gain.speedup:.3g} times shorter in its short proof" if gain is not None else ""
-            where = f" (at {attempt.stopped_at})" if attempt.stopped_at else ""
-            yield f"try {attempt.number}    {said}{where}, {attempt.reply.seconds:.1f} s"
+        tries = tries_of(one)
+        for each in tries:
+            yield from _try(each, one)
+        spent = time_spent(tries)
+        yield from (f"proofs   took {spent}",) if spent else ()
     if outcome.ended:
         yield f"ended    {outcome.ended}"
+
+
+def _try(each: Try, one: Rewriting) -> Iterator[str]:
+    """What it changes; what became of it, what was timed and how long that took."""
+    attempt = one.attempts[each.number - 1]
+    said = each.said + (f" (at {attempt.stopped_at})" if attempt.stopped_at not in {None, "prove"} else "")
+    gain = each.gain
+    if gain is not None and gain.factor not in said:
+        said += f"; {gain.words}{' in a short proof' if each.short else ''}"
+    if one.backend != "catalogue":
+        said += f"; answered in {attempt.reply.seconds:.1f} s"
+    if each.steps:
+        waited = f" and waited {each.waited_s:.0f} s" if each.waited_s >= 0.5 else ""
+        said += f"; took {each.took_s:.0f} s{waited}"
+    yield f"try {each.number:<4} {each.label or said}"
+    if each.label:
+        yield f"         {said}"
+
+
+def _checked(outcome: Rewriting) -> Iterator[str]:
+    """The gates of the whole proof of what stands, those that passed in a line."""
+    from optimas_lsp.score.effect import measured
+
+    gates = measured(outcome.proof).gates if outcome.standing is not None else ()
+    held = [each.name for each in gates if each.status == "pass"]
+    if held:
+        yield f"gates    passed: {', '.join(held)}"
+    for each in gates:
+        if each.status != "pass":
+            yield f"         {each.status}: {each.name}: {each.sentence}"
 
 
 def _moved(outcome: Rewriting) -> list[str]:

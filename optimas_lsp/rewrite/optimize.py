@@ -12,10 +12,11 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass, field
 
 from optimas_lsp.rewrite.backends.model import Backend, Request, Turn, Usage
-from optimas_lsp.rewrite.candidate import Candidate, Encoding
+from optimas_lsp.rewrite.candidate import Encoding
 from optimas_lsp.rewrite.compile import CANNOT_BUILD
+from optimas_lsp.rewrite.ending import End, none_stood, passed, standing
 from optimas_lsp.rewrite.judging import Judge
-from optimas_lsp.rewrite.outcome import Attempt, Rewriting, Status
+from optimas_lsp.rewrite.outcome import Attempt, Rewriting
 from optimas_lsp.rewrite.parse import NoProposal
 from optimas_lsp.rewrite.task import Builder, Notify, Prove, Task
 from optimas_lsp.rewrite.tournament import NOT_PROVEN, Entrant, Heat, Rules, Screen
@@ -50,8 +51,8 @@ async def optimize(
     end = await course.run()
     candidate = end.candidate
     profile = task.subject.profile
-    chosen = None if end.number is None else next(each for each in course.attempts if each.number == end.number)
-    shown = chosen or (course.attempts[-1] if course.attempts else None)
+    number = end.number or end.nearest or len(course.attempts)
+    shown = next((each for each in course.attempts if each.number == number), None)
     return Rewriting(
         analysis=task.subject.kernel,
         device=profile.device,
@@ -68,23 +69,14 @@ async def optimize(
         commands=() if builder is None else builder.commands,
         attempts=tuple(course.attempts),
         chosen=end.number,
+        nearest=end.nearest,
         usage=course.usage,
-        proof=None if shown is None else shown.proof,
+        proof=None if shown is None else shown.judged,
         compared=None if shown is None or shown.proof is None else shown.proof.compared,
         diff="" if candidate is None else candidate.diff(task.name),
         edits=() if candidate is None else candidate.edits,
         edited=None if candidate is None else Encoding.of(candidate.edited)[0].text,
     )
-
-
-@dataclass(frozen=True)
-class _End:
-    """How the tries ended; ``candidate`` is the one that stands, from try ``number``."""
-
-    status: Status
-    sentence: str
-    candidate: Candidate | None = None
-    number: int | None = None
 
 
 @dataclass
@@ -101,15 +93,15 @@ class _Course:
     notify: Notify
     attempts: list[Attempt] = field(default_factory=list[Attempt])
     usage: Usage = field(default_factory=Usage)
-    stopped: _End | None = None
+    stopped: End | None = None
     """Why asking again is of no use, once that is so."""
 
-    async def run(self) -> _End:
+    async def run(self) -> End:
         """Try until something stands or nothing more is of use."""
         began = self.clock()
         size = self.rules.candidates if self.screen is not None and self.prove is not None else 1
         heat: list[Entrant] = []
-        passed: list[_End] = []
+        passed: list[End] = []
 
         def late() -> bool:
             return self.rules.budget_s is not None and self.clock() - began > self.rules.budget_s
@@ -127,13 +119,13 @@ class _Course:
         end = await self._decided(heat, late) if heat else None
         stands = passed.pop(0) if passed and end is None else end
         self._pass_over(passed)
-        return stands or self._failed()
+        return stands or self._failed(late=late())
 
-    def _goes_on_after(self, end: _End) -> bool:
+    def _goes_on_after(self, end: End) -> bool:
         proof = self.attempts[end.number - 1].proof if end.number is not None else None
         return self.rules.until_proven and (proof is None or proof.state != "proven")
 
-    def _pass_over(self, ends: Sequence[_End]) -> None:
+    def _pass_over(self, ends: Sequence[End]) -> None:
         """Say of candidates that could have stood, but were not proven, why they do not."""
         for number in (each.number for each in ends if each.number is not None):
             attempt = self.attempts[number - 1]
@@ -174,56 +166,58 @@ class _Course:
                 echo = (reply.text or "(nothing)")[:LONGEST_ECHO]
                 turns = (Turn(role="assistant", text=echo), Turn(role="user", text=judged.wrong))
 
-    async def _decided(self, entrants: list[Entrant], late: Callable[[], bool]) -> _End | None:
+    async def _decided(self, entrants: list[Entrant], late: Callable[[], bool]) -> End | None:
         """The end, if one of these stands."""
         heat = Heat(tuple(entrants), self.prove, self.screen, self.rules, late, self.notify)
-        attempts, standing = await heat.hold()
+        attempts, at = await heat.hold()
         for each in attempts:
             self.attempts[each.number - 1] = each
-        if standing is None:
+        if at is None:
             return None
-        attempt, candidate = attempts[standing], entrants[standing].candidate
-        said = "" if attempt.proof is None else f"; {attempt.proof.sentence}"
-        timed = sum(each.screened is not None for each in attempts)
-        rank = f"; chosen out of {timed} by short proofs" if timed > 1 else ""
-        return _End("candidate", f"{self._done(attempt)}{said}{rank}", candidate, attempt.number)
+        attempt, candidate = attempts[at], entrants[at].candidate
+        return standing(self.name, attempt, candidate, sum(each.screened is not None for each in attempts))
 
-    def _done(self, attempt: Attempt) -> str:
-        done = "passes the guardrails and builds" if attempt.compiled is not None else "passes the guardrails"
-        return f"a rewrite of {self.task.subject.kernel.base_name} {done}"
+    @property
+    def name(self) -> str:
+        """The kernel's name in sentences."""
+        return self.task.subject.kernel.base_name
 
-    def _end(self, attempt: Attempt) -> _End | None:
+    def _end(self, attempt: Attempt) -> End | None:
         """The end, if asking again after this try is of no use."""
         outcome = attempt.reply.outcome
         if isinstance(outcome, NoProposal):
             return None if outcome.kind in ASKED_AGAIN else self._without_answer(outcome)
         if not outcome.functions:
             ideas = "; ".join(f"{idea.transformation}: {idea.reason}" for idea in outcome.not_applied[:5])
-            return _End("nothing", "the backend found nothing worth changing" + (f" ({ideas})" if ideas else ""))
+            return End("nothing", "the backend found nothing worth changing" + (f" ({ideas})" if ideas else ""))
         if attempt.compiled is not None and attempt.compiled.status in CANNOT_BUILD:
-            return _End("manual-review", f"the answer passed the guardrails, but {attempt.problem}")
+            return End("manual-review", f"the answer passed the guardrails, but {attempt.problem}")
         return None
 
-    def _without_answer(self, outcome: NoProposal) -> _End:
+    def _without_answer(self, outcome: NoProposal) -> End:
         """No answer, and asking again is of no use; answers before that are worth a look all the same."""
         if len(self.attempts) == 1:
-            return _End("no-proposal", outcome.sentence)
+            return End("no-proposal", outcome.sentence)
         earlier = self.attempts[-2]
-        return _End(
-            "refuted" if earlier.proof is not None else "manual-review",
+        return End(
+            "refuted" if earlier.judged is not None else "manual-review",
             f"{outcome.sentence}; before that: {earlier.problem}",
         )
 
-    def _failed(self) -> _End:
+    def _failed(self, *, late: bool) -> End:
         """Nothing stands."""
-        proven = [each for each in self.attempts if each.proof is not None]
+        last = self.attempts[-1]
+        proven = [each for each in self.attempts if each.judged is not None]
         if proven and not self.task.search and self.task.samples == 1:
-            return _End("refuted", f"{self._done(proven[-1])}; {proven[-1].problem}")
+            return End("refuted", f"{passed(self.name, proven[-1])}; {proven[-1].problem}")
+        ended = self.stopped is None or isinstance(last.reply.outcome, NoProposal)
+        if self.task.search and ended and any(each.verdict is not None for each in self.attempts):
+            return none_stood(self.name, self.attempts, elsewhere=self.task.prompt.elsewhere, late=late)
         if self.stopped is not None and (not proven or self.stopped.status == "refuted"):
             return self.stopped
         if proven:
-            return _End("refuted", f"{self._tries()}; {proven[-1].problem}")
-        return _End("manual-review", f"{self._tries()}; a person has to look at it: {self.attempts[-1].problem}")
+            return End("refuted", f"{self._tries()}; {proven[-1].problem}")
+        return End("manual-review", f"{self._tries()}; a person has to look at it: {last.problem}")
 
     def _tries(self) -> str:
         count = len(self.attempts)

@@ -73,13 +73,14 @@ class Heat:
                 break
         for at, each in enumerate(attempts):
             if at != standing and not each.problem:
-                attempts[at] = _out(each, self._why_not(attempts, standing))
+                attempts[at] = _out(each, _why_not(each, None if standing is None else attempts[standing]))
         return tuple(attempts), standing
 
     async def _screened(self, attempts: list[Attempt]) -> list[int]:
         """Short proofs in turn; returns who goes to the finals, the fastest first."""
         ranked: list[tuple[float, int]] = []
         best: float | None = None
+        leader = 0
         for at, entrant in enumerate(self.entrants):
             attempt = entrant.attempt
             if at and self.late():
@@ -87,19 +88,22 @@ class Heat:
                 continue
             self.notify("prove", f"short proof of try {attempt.number}, {at + 1} of {len(self.entrants)}")
             proof = await self._short(entrant, best)
-            attempts[at] = attempt.model_copy(update={"screened": proof, "proof": proof})
+            attempts[at] = attempt.model_copy(update={"screened": proof})
             gain = proof.gain
             if proof.state == "refuted":
-                attempts[at] = _out(attempts[at], proof.sentence)
+                attempts[at] = _out(attempts[at], proof.said)
             elif gain is None:
                 if not ranked:  # what keeps one from being timed keeps the others, too: let the whole proof say it
                     return [at]
                 attempts[at] = _out(attempts[at], proof.sentence)
             elif gain.stopped_early:
-                attempts[at] = _out(attempts[at], f"not chosen: {proof.sentence}")
+                attempts[at] = _out(
+                    attempts[at], f"not chosen: clearly slower than {_try(leader)}, so it was ended early"
+                )
             else:
                 ranked.append((gain.speedup, at))
-                best = gain.low if best is None else max(best, gain.low)
+                if best is None or gain.low > best:
+                    best, leader = gain.low, attempt.number
         return [at for _, at in sorted(ranked, key=lambda pair: (-pair[0], pair[1]))]
 
     async def _short(self, entrant: Entrant, best: float | None) -> Proof:
@@ -114,12 +118,21 @@ class Heat:
         self.notify("prove", f"running the original and the candidate of try {attempt.number}")
         proof = await self.prove(candidate, attempt.verdict)
         attempt = attempt.model_copy(update={"proof": proof})
-        return _out(attempt, proof.sentence) if proof.state == "refuted" else attempt
+        return _out(attempt, proof.said) if proof.state == "refuted" else attempt
 
-    def _why_not(self, attempts: Sequence[Attempt], standing: int | None) -> str:
-        if standing is None:
-            return "not proven: better ones of its heat were refuted, and no more whole proofs were made"
-        return f"not chosen: try {attempts[standing].number} was better"
+
+def _why_not(attempt: Attempt, winner: Attempt | None) -> str:
+    if winner is None:
+        return "not proven: better ones of its heat were refuted, and no more whole proofs were made"
+    mine, best = (None if each.screened is None else each.screened.gain for each in (attempt, winner))
+    if mine is None or best is None:
+        return f"not chosen: try {winner.number} stands"
+    close = mine.high >= best.low and best.high >= mine.low
+    return f"not chosen: {'no clear difference to' if close else 'slower than'} try {winner.number}"
+
+
+def _try(number: int) -> str:
+    return f"try {number}" if number else "the original"
 
 
 def _out(attempt: Attempt, problem: str) -> Attempt:

@@ -43,8 +43,8 @@ def original_of(rewriting: Rewriting) -> str | None:
 
 
 def shown(rewriting: Rewriting) -> Attempt | None:
-    """The answer that an outcome is about: the one that stands, else the last."""
-    return rewriting.standing or rewriting.last
+    """The answer that an outcome is about: the one that stands, else the one that came nearest, else the last."""
+    return rewriting.shown
 
 
 def of_rounds(rewriting: Rewriting) -> bool:
@@ -62,7 +62,7 @@ class Answer:
 
     @classmethod
     def of(cls, rewriting: Rewriting, original: str | None = None, number: int | None = None) -> Answer:
-        """Answer ``number`` (from 1), else the one that stands or the last; raises ScoreError when there is none."""
+        """Answer ``number`` (from 1), else the one that is ``shown``; raises ScoreError when there is none."""
         found = shown(rewriting)
         if number is not None:
             found = next((each for each in rewriting.attempts if each.number == number), None)

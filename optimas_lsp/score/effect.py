@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -103,6 +104,8 @@ class Measured(_Read):
 
 NOTHING = Measured()
 
+_IDENTICAL = re.compile(r"identical bit for bit on (\d+) input")
+
 MOST_LEFT = 10.0
 """A gain of this and more that the roofline leaves says little of what can be had, and is not told."""
 
@@ -131,20 +134,21 @@ def effect(rewriting: Rewriting, changes: int = 1, again: KernelComparison | Non
     device = f", {found.machine.gpu.name}" if found.machine.gpu is not None and found.machine.gpu.name else ""
     every = f", for {'both' if changes == 2 else f'all {changes}'} changes together" if changes > 1 else ""
     where = f"{timing.pairs} pairs of runs on input {timing.input or 'unknown'}{device}"
-    interval = f"{100 * timing.level:g} % interval of the ratio {kernel.low:.4g} to {kernel.high:.4g}, {where}"
+    interval = f"{100 * timing.level:g} % interval of the ratio {_interval(kernel)}, {where}"
     before, after = duration(kernel.baseline), duration(kernel.candidate)
     took = f"All launches of a run took {before} together before and {after} after"
     parts = [f"{took}: {_factor(kernel)} ({interval}){every}."]
     for name, each in timing.others.items():
         if each.kernel_ns is not None:
             other = each.kernel_ns
-            parts.append(f"On input {name}: {_factor(other)} ({other.low:.4g} to {other.high:.4g}).")
+            parts.append(f"On input {name}: {_factor(other)} ({_interval(other)}).")
     program = timing.program_s
     if program is not None:
         noise = program.low <= 1 <= program.high
-        said = "the same within the noise" if noise else f"{program.speedup:.3g} times as fast"
-        parts.append(f"The whole program: {said} ({program.low:.3g} to {program.high:.3g}).")
+        said = "the same within the noise" if noise else _factor(program)
+        parts.append(f"The whole program: {said} ({_interval(program)}).")
     parts += _ceiling(rewriting, kernel)
+    parts += _results(found)
     parts += [f"Beware: {'; '.join(timing.warnings)}."] if timing.warnings else []
     if proof.state != "proven":
         parts.append(f"The outcome is {proof.sentence.partition(': kernel time ')[0]}.")
@@ -153,10 +157,23 @@ def effect(rewriting: Rewriting, changes: int = 1, again: KernelComparison | Non
     return " ".join(parts)
 
 
+def _results(found: Measured) -> list[str]:
+    """That all bits were compared and are the same, where the proof says so."""
+    held = [each.sentence for each in found.gates if each.name == "compare" and each.status == "pass"]
+    same = [match for each in held if (match := _IDENTICAL.search(each)) is not None]
+    return [f"The results are identical bit for bit on {each[1]} input{'s' * (each[1] != '1')}." for each in same]
+
+
 def _factor(ratio: Ratio) -> str:
     if ratio.low > 1:
-        return f"{ratio.speedup:.4g} times shorter"
-    return f"{1 / ratio.speedup:.4g} times longer" if ratio.high < 1 else "the same within the noise"
+        return f"{ratio.speedup:.3f} times shorter"
+    return f"{1 / ratio.speedup:.3f} times longer" if ratio.high < 1 else "the same within the noise"
+
+
+def _interval(ratio: Ratio) -> str:
+    """The interval of the factor that ``_factor`` says."""
+    low, high = (1 / ratio.high, 1 / ratio.low) if ratio.high < 1 else (ratio.low, ratio.high)
+    return f"{low:.3f} to {high:.3f}"
 
 
 def _profiled(again: KernelComparison | None) -> str:
@@ -175,6 +192,8 @@ def _ceiling(rewriting: Rewriting, kernel: Ratio) -> list[str]:
     most = roofline.ceiling.work_speedup if roofline is not None and roofline.ceiling is not None else None
     if most is None or kernel.low <= 1:
         return []
+    if kernel.low > most:
+        return [f"The roofline allows {most:.3g} times for the same DRAM bytes and arithmetic: the change needs fewer."]
     left = most / kernel.speedup
     more = f"; up to {left:.3g} times of that is left" if 1.005 < left < MOST_LEFT else ""
     return [f"The roofline allows {most:.3g} times at most for the same DRAM bytes and arithmetic{more}."]

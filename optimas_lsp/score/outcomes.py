@@ -29,7 +29,7 @@ def scored(rewriting: Rewriting, subject: Subject) -> Rewriting:
     """
     attempt = shown(rewriting)
     outcome = None if attempt is None else attempt.reply.outcome
-    if not isinstance(outcome, Proposal) or not outcome.functions:
+    if not isinstance(outcome, Proposal) or not outcome.functions or rewriting.status == "nothing":
         return rewriting
     places = through(Marks(subject.profile, subject.files))
     scores = score(rewriting, original=subject.source.syntax.text.text, places=places)

@@ -40,8 +40,8 @@ def test_the_chain_goes_from_the_evidence_to_the_measured_effect() -> None:
     assert "PC-1 waits for the value loaded at k.cu:6 (LDG)." in text
     assert "By the line that is waited for: 60.0 ± 3.0 % for k.cu:6 (BL-1, long_scoreboard)." in text
     assert "PC-1: long_scoreboard 100 ns before, 40 ns after (noise ± 5 ns): as implied." in text
-    assert "All launches of a run took 2 µs together before and 1 µs after: 2 times shorter" in text
-    assert "shorter (95 % interval of the ratio 1.9 to 2.1" in text
+    assert "All launches of a run took 2 µs together before and 1 µs after: 2.000 times shorter" in text
+    assert "shorter (95 % interval of the ratio 1.900 to 2.100" in text
     assert "The whole program: the same within the noise" in text
 
 
@@ -115,7 +115,7 @@ def test_a_refuted_change_says_what_the_proof_said() -> None:
     details = {**TIMING, "timing": {"kernel_ns": slower, "pairs": 5, "input": "default"}}
     proof = Proof(state="refuted", sentence="rejected by time: slower", details=details)
     text = told(rewriting(status="refuted", proof=proof))
-    assert "2 times longer" in text
+    assert "2.000 times longer (95 % interval of the ratio 1.961 to 2.041" in text
     assert "The outcome is rejected by time: slower." in text
 
 
@@ -131,7 +131,7 @@ def test_other_inputs_and_what_disturbed_the_measurement_are_told() -> None:
     timing["inputs"] = {"default": {"kernel_ns": timing["kernel_ns"]}, "large": {"kernel_ns": slower, "pairs": 3}}
     text = told(rewriting(proof=proven(timing=timing)))
     assert "99 % interval of the ratio" in text
-    assert "On input large: 1.1 times longer (0.9 to 0.92)." in text
+    assert "On input large: 1.100 times longer (1.087 to 1.111)." in text
     assert "On input default:" not in text
     assert "Beware: the clock changed." in text
 

@@ -11,11 +11,14 @@ from optimas_lsp.insight.sentences import duration, percent
 from optimas_lsp.report.html import bars, compare_page
 from optimas_lsp.report.html.markup import Markup, el, join
 from optimas_lsp.report.html.outcome_answers import answers, findings, rounds
+from optimas_lsp.report.html.outcome_gates import gates, spoken
+from optimas_lsp.report.html.outcome_tries import tries
 from optimas_lsp.report.html.page import document
 from optimas_lsp.report.html.side_by_side import shown_lines, side_by_side
 from optimas_lsp.report.html.source_view import file_name
 from optimas_lsp.report.html.timing_chart import chart
 from optimas_lsp.rewrite.outcome import Attempt, Rewriting
+from optimas_lsp.rewrite.tries import tries_of
 from optimas_lsp.score import Scores, explain, score
 from optimas_lsp.score.answer import original_of, shown
 from optimas_lsp.score.direction import comparison_of, kernel_of
@@ -37,8 +40,7 @@ _STATUS = {
     "dry-run": "dry run, nothing was asked",
 }
 _PROOF = {"proven": "proven", "refuted": "refuted", "not-proven": "not proven"}
-_GATE = {"pass": ("✓", "passed"), "fail": ("✗", "failed"), "skipped": ("–", "skipped")}
-_AUTHORS = {"catalogue": "the catalogue, no model", "manual": "brought by hand, perhaps from a model"}
+_AUTHORS = {"catalogue": "the catalogue", "manual": "brought by hand, perhaps from a model"}
 _TITLE = re.compile(r"\d+\. |Round \d+$")
 _ID = re.compile(r"\b([A-Z]{2}-\d{1,6})\b")
 _PARTS = re.compile(
@@ -60,13 +62,14 @@ def outcome_page(rewriting: Rewriting) -> str:
         _recorded(details),
         _facts(rewriting, attempt),
         *_change(rewriting, attempt, scores),
-        *_why(rewriting),
-        *_gates(attempt, details),
+        *([] if rewriting.status == "nothing" else _why(rewriting)),
+        *gates(attempt, details),
         *_timing(rewriting, details),
+        *tries(rewriting),
         *_stalls(rewriting),
-        *_ear(scores),
+        *([] if rewriting.status == "nothing" else _ear(scores)),
         *findings(rewriting, scores),
-        *_open(rewriting, details),
+        *_open(rewriting, attempt, details),
         *rounds(rewriting),
         *answers(rewriting),
     ]
@@ -76,7 +79,8 @@ def outcome_page(rewriting: Rewriting) -> str:
 
 def _answer(rewriting: Rewriting, details: Measured) -> str:
     """The outcome's sentence without what stands above and below it: the kernel's name, that it was recorded."""
-    words = rewriting.sentence.removeprefix(f"a rewrite of {_title(rewriting)}: ")
+    name = f"a rewrite of {_title(rewriting)}"
+    words = rewriting.sentence.removeprefix(f"{name}: ").removeprefix(f"{name} is ")
     words = words.removesuffix(f" ({details.recorded})") if details.recorded else words
     return f"{words[:1].upper()}{words[1:]}"
 
@@ -95,18 +99,25 @@ def _recorded(details: Measured) -> Markup | None:
 def _facts(rewriting: Rewriting, attempt: Attempt | None) -> Markup:
     where = rewriting.destination
     model = (attempt.reply.model if attempt is not None else "") or (where.model if where is not None else "")
+    model = "no model" if rewriting.backend == "catalogue" else model
     author = _AUTHORS.get(rewriting.backend, f"a model ({rewriting.backend})")
     rows = [
         ("status", _STATUS.get(rewriting.status, rewriting.status)),
-        ("proof", _PROOF[rewriting.proof.state] if rewriting.proof is not None else "none"),
+        ("proof", _PROOF[rewriting.proof.state] if rewriting.proof is not None else "none was reached"),
         ("file", file_name(rewriting.source)),
-        ("change by", f"{author}{f': {model}' if model else ''}"),
-        ("answers", str(len(rewriting.attempts))),
+        ("change by", f"{author}{f', {model}' if model else ''}"),
+        ("tries", str(len(tries_of(rewriting)))),
     ]
     rows += [("profiled GPU", rewriting.device.name)] if rewriting.device is not None else []
     rows += [("profiler", f"{rewriting.tool.name} {rewriting.tool.version}")] if rewriting.tool is not None else []
-    rows += [("started", rewriting.started)] if rewriting.started else []
+    rows += [("started", _minute(rewriting.started))] if rewriting.started else []
     return el("dl", *(el("div", el("dt", name), el("dd", value)) for name, value in rows), class_="facts")
+
+
+def _minute(started: str) -> str:
+    """A moment in UTC to the minute, as people write it; what is no moment stays as it is."""
+    day, _, clock = started.partition("T")
+    return f"{day} {clock[:5]} UTC" if clock.endswith(("+00:00", "Z")) else started
 
 
 def diff_of(rewriting: Rewriting, attempt: Attempt | None) -> str:
@@ -120,7 +131,10 @@ def diff_of(rewriting: Rewriting, attempt: Attempt | None) -> str:
 
 
 def _change(rewriting: Rewriting, attempt: Attempt | None, scores: Scores) -> Iterator[Markup]:
-    yield el("h3", "The change")
+    stands = rewriting.status in {"candidate", "dry-run"} or attempt is None
+    yield el(
+        "h3", "The change" if stands or attempt is None else f"The change of try {attempt.number}, which does not stand"
+    )
     diff = diff_of(rewriting, attempt)
     if not diff.strip():
         yield el("p", "There is no change that could be put into the file.", class_="quiet")
@@ -170,40 +184,6 @@ def _why(rewriting: Rewriting) -> Iterator[Markup]:
 def _linked(text: str, known: Set[str]) -> Markup:
     """Text in which the ids of findings lead to them."""
     return join(el("a", each, href=f"#{each}") if each in known else each for each in _ID.split(text))
-
-
-def _gates(attempt: Attempt | None, details: Measured) -> Iterator[Markup]:
-    yield el("h3", "Gates")
-    rows = [_gate(name, status, sentence) for name, status, sentence in _rungs(attempt, details)]
-    if not rows:
-        yield el("p", "No gate was reached.", class_="quiet")
-        return
-    head = el("thead", el("tr", *(el("th", words, scope="col") for words in ("gate", "result", "what was found"))))
-    caption = el("caption", "Each check with its own words, in the order in which they run")
-    yield el("div", el("table", caption, head, el("tbody", *rows), class_="wide gates"),
-             class_="scroll", tabindex=0, role="region", aria_label="Gates")  # fmt: skip
-
-
-def _rungs(attempt: Attempt | None, details: Measured) -> Iterator[tuple[str, str, str]]:
-    verdict = attempt.verdict if attempt is not None else None
-    if verdict is not None:
-        for rule in verdict.rules:
-            if rule.status in {"fail", "flag"}:
-                yield f"guardrail {rule.id}", rule.status, rule.message
-        failed = len(verdict.failures())
-        checked = sum(rule.status != "skipped" for rule in verdict.rules)
-        words = f"{checked} of {len(verdict.rules)} rules checked, {failed} refuse, {len(verdict.flags)} flagged"
-        yield "guardrails", "pass" if verdict.accepted else "fail", words
-    if attempt is not None and attempt.compiled is not None:
-        yield "compile", "pass" if attempt.compiled.good else "fail", attempt.compiled.sentence
-    for gate in details.gates:
-        yield gate.name, gate.status, gate.sentence
-
-
-def _gate(name: str, status: str, sentence: str) -> Markup:
-    sign, words = _GATE.get(status, ("!", "flagged" if status == "flag" else status))
-    result = el("td", el("span", sign, aria_hidden="true"), f" {words}", class_=f"gate {status}")
-    return el("tr", el("th", name, scope="row"), result, el("td", sentence))
 
 
 def _timing(rewriting: Rewriting, details: Measured) -> Iterator[Markup]:
@@ -258,7 +238,11 @@ def _stalls(rewriting: Rewriting) -> Iterator[Markup]:
 
 def _ear(scores: Scores) -> Iterator[Markup]:
     yield el("h3", "EAR: did the reasoning follow the evidence?")
-    rows = [_measure(name, what, means, measure(scores, group, field)) for group, field, name, what, means in MEASURES]
+    found = [measure(scores, group, field) for group, field, *_ in MEASURES]
+    if all(each.value is None for each in found) and len({each.why_not for each in found}) == 1:
+        yield el("p", f"Not measurable: {found[0].why_not}.", class_="quiet")
+        return
+    rows = [_measure(name, what, means, each) for (_, _, name, what, means), each in zip(MEASURES, found, strict=True)]
     heads = ("measure", "share and 95 % interval", "counted", "means")
     head = el("thead", el("tr", *(el("th", words, scope="col") for words in heads)))
     caption = el("caption", "Evidence-Aligned Reasoning; intervals are Wilson's, at 95 %")
@@ -279,10 +263,10 @@ def _measure(name: str, what: str, means: str, each: Measure) -> Markup:
     return el("tr", title, share, counted, el("td", means, class_="means"))
 
 
-def _open(rewriting: Rewriting, details: Measured) -> Iterator[Markup]:
+def _open(rewriting: Rewriting, attempt: Attempt | None, details: Measured) -> Iterator[Markup]:
     yield el("h3", "What was not checked")
     items = list(details.not_checked)
-    items += [f"{gate.name}: {gate.sentence}" for gate in details.gates if gate.status == "skipped"]
+    items += [f"{gate.name}: {spoken(gate, attempt)}" for gate in details.gates if gate.status == "skipped"]
     if rewriting.proof is None or not details.gates:
         why = "no candidate came as far as a proof" if rewriting.proof is None else rewriting.proof.sentence
         items.append(f"whether it is right and faster: {why}")

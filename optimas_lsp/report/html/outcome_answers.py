@@ -9,6 +9,7 @@ from optimas_lsp.report.html.families import family
 from optimas_lsp.report.html.markup import Markup, el
 from optimas_lsp.rewrite.outcome import Attempt, Rewriting
 from optimas_lsp.rewrite.proposal import Change, Proposal
+from optimas_lsp.rewrite.tries import tries_of
 from optimas_lsp.score import Scores
 from optimas_lsp.score.citations import items
 from optimas_lsp.score.ear import recorded
@@ -65,10 +66,11 @@ def answers(rewriting: Rewriting) -> Iterator[Markup]:
     if not rewriting.attempts:
         return
     yield el("h3", "Answers")
+    told = {each.number: each for each in tries_of(rewriting)}
     for attempt in rewriting.attempts:
-        stands = attempt is rewriting.standing or (rewriting.chosen is None and not attempt.problem)
-        said = attempt.problem or ("stands" if stands else "kept")
-        yield el("details", el("summary", f"Answer {attempt.number}: {said}"), *_reasons(attempt))
+        if (known := told.get(attempt.number)) is not None:
+            said = known.label or known.said
+            yield el("details", el("summary", f"Answer {attempt.number}: {said}"), *_reasons(attempt))
 
 
 def _reasons(attempt: Attempt) -> Iterator[Markup]:
@@ -77,6 +79,8 @@ def _reasons(attempt: Attempt) -> Iterator[Markup]:
     if not isinstance(outcome, Proposal):
         yield el("p", outcome.sentence)
         return
+    if attempt.problem:
+        yield el("p", f"{attempt.problem[:1].upper()}{attempt.problem[1:]}.")
     yield el("p", "Reasons in the proposer's own words, which nothing here vouches for:", class_="quiet")
     items = [_reason(each) for each in outcome.changes]
     yield el("ul", *(el("li", words) for words in items), class_="notes")

@@ -48,9 +48,9 @@ def diff_of(outcome: Row) -> str:
 
 
 def _shown(outcome: Row) -> Row | None:
-    """The answer that the candidate is from, else the last one."""
+    """The answer that the candidate is from, else the one that came nearest, else the last one."""
     attempts = _rows(outcome, "attempts")
-    chosen = outcome.get("chosen")
+    chosen = outcome.get("chosen") or outcome.get("nearest")
     last = attempts[-1] if attempts else None
     return next((each for each in attempts if chosen is not None and each.get("number") == chosen), last)
 
@@ -63,17 +63,22 @@ def _parts(title: str, outcome: Row) -> Iterator[str]:
         yield f"{MARKDOWN.strong('This proof was recorded elsewhere')}: {MARKDOWN.escape(str(details['recorded']))}."
     yield "\n".join(f"- {MARKDOWN.escape(each)}" for each in _texts(outcome, "explanation"))
     shown, rounds = _shown(outcome), _rows(outcome, "rounds")
-    for each in [found for found in map(_shown, rounds) if found is not None] or ([shown] if shown else []):
+    own = outcome.get("backend") == "catalogue"
+    told = own and bool(_texts(outcome, "explanation"))  # the catalogue's reasons are in it
+    for each in (
+        [] if told else [found for found in map(_shown, rounds) if found is not None] or ([shown] if shown else [])
+    ):
         yield from _changes(each)
     yield from _search(rounds, str(outcome.get("ended") or ""))
     yield from _scores(outcome)
-    yield from _checks("What the proof checked", _rows(details, "gates"))
+    near = outcome.get("nearest")
+    yield from _checks(f"What the proof{f' of try {near}' if near else ''} checked", _rows(details, "gates"))
     if open_ := _texts(details, "not_checked"):
         yield "## What was not checked"
         yield "\n".join(f"- {MARKDOWN.escape(each)}" for each in open_)
     if shown is not None:
         yield from _rules(shown)
-        yield from _tries([each for one in rounds or [outcome] for each in _rows(one, "attempts")])
+        yield from _tries([each for one in rounds or [outcome] for each in _rows(one, "attempts")], labelled=own)
     yield from _diff(diff_of(outcome))
 
 
@@ -151,11 +156,19 @@ def _rules(attempt: Row) -> Iterator[str]:
         yield "\n".join(lines)
 
 
-def _tries(attempts: Sequence[Row]) -> Iterator[str]:
+def _tries(attempts: Sequence[Row], *, labelled: bool) -> Iterator[str]:
+    """Those that went no further; ``labelled``: the catalogue's, which say what they change, its end left out."""
     failed = [each for each in attempts if each.get("problem")]
-    if failed:
+    words = [(each, str(_row(each, "reply").get("text") or "") if labelled else "") for each in failed]
+    told = [(each, label) for each, label in words if label or not labelled or len(attempts) == 1]
+    if told:
         yield "## Tries that went no further"
-        yield "\n".join(f"{each.get('number')}. {MARKDOWN.escape(str(each['problem']))}" for each in failed)
+        yield "\n".join(
+            f"{each.get('number')}. "
+            + (f"{MARKDOWN.escape(label)}: " if label else "")
+            + MARKDOWN.escape(str(each["problem"]))
+            for each, label in told
+        )
 
 
 def _diff(diff: str) -> Iterator[str]:

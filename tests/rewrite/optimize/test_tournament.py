@@ -81,15 +81,16 @@ def test_short_proofs_choose_and_a_whole_one_decides(tmp_path: Path, profile: Pr
     assert found.edited.encode() == script.screened[1]
     assert found.proof == PROVEN, "what is reported is the whole proof's own measurement"
     assert "1.41 to 1.45" in found.sentence
-    assert "chosen out of 3 by short proofs" in found.sentence
+    assert "chosen out of 3 candidates" in found.sentence
     assert "1.5" not in found.sentence, "the times that chose are not reported: they are too good on average"
 
 
 def test_every_attempt_is_kept_with_its_proof(tmp_path: Path, profile: Profile) -> None:
     found = held(tmp_path, profile, Scripted([short(1.1, 1.2), short(1.5, 1.7), WRONG], [PROVEN]))
     assert [each.screened is not None for each in found.attempts] == [True, True, True]
-    assert [each.proof and each.proof.state for each in found.attempts] == ["not-proven", "proven", "refuted"]
-    assert [each.problem for each in found.attempts] == ["not chosen: try 2 was better", "", WRONG.sentence]
+    assert [each.proof and each.proof.state for each in found.attempts] == [None, "proven", None], "a short one is none"
+    assert [each.judged and each.judged.state for each in found.attempts] == ["not-proven", "proven", "refuted"]
+    assert [each.problem for each in found.attempts] == ["not chosen: slower than try 2", "", WRONG.sentence]
     assert [each.stopped_at for each in found.attempts] == ["prove", None, "prove"]
     assert found.standing is not None
     assert found.standing.number == 2
@@ -101,7 +102,7 @@ def test_each_candidate_races_against_the_best_that_is_certain_so_far(tmp_path: 
     script = Scripted(shorts, [PROVEN])
     found = held(tmp_path, profile, script)
     assert script.best == [None, 1.1, 1.5, 1.5]
-    assert found.attempts[2].problem.startswith("not chosen: short proof")
+    assert found.attempts[2].problem == "not chosen: clearly slower than try 2, so it was ended early"
 
 
 def test_a_winner_that_is_refuted_gives_way_to_the_next(tmp_path: Path, profile: Profile) -> None:
