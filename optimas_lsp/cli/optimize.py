@@ -269,7 +269,9 @@ def _tries(outcome: Rewriting) -> Iterator[str]:
 def _try(each: Try, one: Rewriting) -> Iterator[str]:
     """What it changes; what became of it, what was timed and how long that took."""
     attempt = one.attempts[each.number - 1]
-    said = each.said + (f" (at {attempt.stopped_at})" if attempt.stopped_at not in {None, "prove"} else "")
+    said = each.said + (
+        f" (at {attempt.stopped_at})" if attempt.stopped_at not in {None, "prove"} and not attempt.unchanged else ""
+    )
     gain = each.gain
     if gain is not None and gain.factor not in said:
         said += f"; {gain.words}{' in a short proof' if each.short else ''}"

@@ -62,13 +62,13 @@ def none_stood(name: str, attempts: Sequence[Attempt], *, elsewhere: Sequence[st
 
 def _why(name: str, tried: Sequence[Attempt], near: Attempt | None) -> tuple[Status, str]:
     count = len(tried)
-    if tried and all(map(_unchanged, tried)):
+    if tried and all(each.unchanged for each in tried):
         if count == 1:
             return "nothing", f"the only candidate for {name} does not change its machine code"
         return "nothing", f"none of the {count} candidates for {name} changes its machine code"
     problem = "" if near is None else near.problem.removeprefix("rejected by time: ")
     if any(each.judged is not None for each in tried):
-        slow = all(_slow(each) or _unchanged(each) for each in tried)
+        slow = all(_slow(each) or each.unchanged for each in tried)
         held = "is clearly faster" if slow else "held"
         if count == 1:
             return "refuted", f"the only candidate for {name} {'is no faster' if slow else 'did not hold'}: {problem}"
@@ -76,11 +76,6 @@ def _why(name: str, tried: Sequence[Attempt], near: Attempt | None) -> tuple[Sta
         return "refuted", f"none of the {count} candidates for {name} {held}{which}"
     tries = "the only try failed" if count == 1 else f"all {count} tries failed"
     return "manual-review", f"{tries}; a person has to look at it: {problem}"
-
-
-def _unchanged(attempt: Attempt) -> bool:
-    """Whether the compiler made the machine code that was there before."""
-    return attempt.verdict is not None and "unchanged-code" in {rule.id for rule in attempt.verdict.failures()}
 
 
 def _slow(attempt: Attempt) -> bool:

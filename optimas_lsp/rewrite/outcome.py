@@ -131,6 +131,11 @@ class Attempt(Frozen):
         """What the last proof said of it, whole or short."""
         return self.proof or self.screened
 
+    @property
+    def unchanged(self) -> bool:
+        """Whether the compiler made the machine code that was there before."""
+        return self.verdict is not None and "unchanged-code" in {rule.id for rule in self.verdict.failures()}
+
 
 def nearest(attempts: Sequence[Attempt]) -> Attempt | None:
     """Of alternatives of which none stands, the one that came furthest, among those that were timed the fastest.

@@ -13,6 +13,9 @@ from optimas_lsp.rewrite.proposal import Proposal
 WAITING = "waiting"
 """What a proof's ``cost`` calls the time until others were done with the GPU."""
 
+SAME = "changes no machine code"
+"""What became of a try that the compiler makes nothing else of, in short."""
+
 STEPS = {
     "build": "build",
     "copies": "witness build",
@@ -74,7 +77,7 @@ def _try(rewriting: Rewriting, attempt: Attempt) -> Try:
     return Try(
         number=attempt.number,
         label=label_of(attempt, rewriting),
-        said=attempt.problem or ("stands" if stands else "kept"),
+        said=SAME if attempt.unchanged else attempt.problem or ("stands" if stands else "kept"),
         gain=None if judged is None else judged.gain,
         short=judged is not None and judged == attempt.screened,
         steps=_together(*map(steps_of, _proofs(attempt))),

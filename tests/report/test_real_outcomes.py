@@ -93,6 +93,13 @@ def test_a_short_proof_is_told_as_a_race_and_frightens_nobody() -> None:
     assert "which only compares" not in text
 
 
+def test_a_try_that_changes_no_machine_code_says_so_in_short() -> None:
+    assert {each.said for each in tries_of(told("lookup"))} == {"changes no machine code"}
+    page = Page(outcome_page(told("lookup"))).text
+    assert page.count("the compiler makes the same machine code of the new text") == 7, "in each answer, and as a gate"
+    assert "kernel time" not in page, "nothing was timed, so there are no columns for it"
+
+
 def test_candidates_that_measured_alike_are_not_called_slower() -> None:
     problems = [each.problem for each in told("shmem").attempts]
     assert "not chosen: no clear difference to try 2" in problems

@@ -40,7 +40,9 @@ def findings(rewriting: Rewriting, scores: Scores) -> Iterator[Markup]:
                 id=each.id,
             )
         )
-    heads = ("finding", "where, when profiled", "samples", "by an applied change")
+    shown = rewriting.shown
+    by = "by an applied change" if rewriting.status == "candidate" or shown is None else f"by try {shown.number}"
+    heads = ("finding", "where, when profiled", "samples", by)
     head = el("thead", el("tr", *(el("th", words, scope="col") for words in heads)))
     yield el("div", el("table", head, el("tbody", *rows), class_="wide findings"),
              class_="scroll", tabindex=0, role="region", aria_label="Findings")  # fmt: skip

@@ -20,19 +20,12 @@ def tries(rewriting: Rewriting) -> Iterator[Markup]:
     yield el("h3", "Tries")
     if len(rows) > 1:
         level = next((each.gain.level for each in rows if each.gain is not None), 0.95)
-        heads = (
-            "try",
-            "what it changes",
-            "kernel time",
-            f"{100 * level:g} % interval",
-            "proof",
-            "took",
-            "waited",
-            "what became of it",
-        )
+        proven = any(each.gain is not None or each.steps for each in rows)
+        figures = ("kernel time", f"{100 * level:g} % interval", "proof", "took", "waited") if proven else ()
+        heads = ("try", "what it changes", *figures, "what became of it")
         head = el("thead", el("tr", *(el("th", words, scope="col") for words in heads)))
         shown = None if rewriting.shown is None else rewriting.shown.number
-        body = el("tbody", *(_row(each, told=each.number == shown) for each in rows))
+        body = el("tbody", *(_row(each, told=each.number == shown, figures=proven) for each in rows))
         yield el("div", el("table", head, body, class_="wide tries"),
                  class_="scroll", tabindex=0, role="region", aria_label="Tries")  # fmt: skip
         if any(each.short for each in rows):
@@ -41,19 +34,20 @@ def tries(rewriting: Rewriting) -> Iterator[Markup]:
         yield el("p", f"All proofs together took {spent}.", class_="quiet")
 
 
-def _row(each: Try, *, told: bool) -> Markup:
+def _row(each: Try, *, told: bool, figures: bool) -> Markup:
     """One try; the one that the page is about stands out."""
     gain = each.gain
     said = each.said
     if gain is not None and gain.words in said:  # which the columns hold
         said = said.replace(f": {gain.words}", "")
+    proof = ("short" if each.short else "whole") if each.steps or gain is not None else "none"
     cells = (
-        el("td", each.label or "no change"),
         el("td", gain.factor if gain is not None else "", class_="number"),
         el("td", gain.interval if gain is not None else "", class_="number"),
-        el("td", ("short" if each.short else "whole") if each.steps or gain is not None else "none"),
+        el("td", proof),
         el("td", f"{each.took_s:.0f} s" if each.steps else "", class_="number"),
         el("td", f"{each.waited_s:.0f} s" if each.waited_s >= 0.5 else "", class_="number"),
-        el("td", el("strong", said) if told else said),
     )
-    return el("tr", el("th", each.number, scope="row"), *cells)
+    end = el("td", el("strong", said) if told else said)
+    return el("tr", el("th", each.number, scope="row"), el("td", each.label or "no change"),
+              *(cells if figures else ()), end)  # fmt: skip
