@@ -15,9 +15,9 @@ from optimas_lsp.score.recorded import recorded_rewritings
 def recorded_entries(outcomes: Path, *, project: str, licence: str | None) -> list[Entry]:
     """The entries of an ``outcomes.json``; the report is the first that ``optimas.toml`` beside it names.
 
-    Gates, times and dates are those that were recorded; evidence, guardrails and scores are today's. What has no time on
-    the input that decides for its program was not measured as an attempt is, and is left out. Raises DatasetError for a
-    file that is none, and what reading a report raises.
+    Gates, times and dates are those that were recorded; evidence, guardrails and scores are today's. What has no time
+    on the input that decides for its program was not measured as an attempt is, and is left out. Raises DatasetError
+    for a file that is none, and what reading a report raises.
     """
     found: list[Entry] = []
     try:
