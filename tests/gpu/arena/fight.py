@@ -1,8 +1,8 @@
 """Prove every packed job on this machine's GPU: python3 fight.py JOBS OUT.json [AT_ONCE [SECONDS]].
 
 JOBS holds one folder a job (``pack.py`` makes them), taken in the order of their names. Builds and runs of different
-jobs overlap; timings take turns. After SECONDS no job is begun, and what runs is stopped: it is as if it had not been
-begun. OUT.json holds what was decided so far at any moment, so that a machine may be taken away.
+jobs overlap; timings take turns. After SECONDS no job is begun, and what runs is stopped; started again, each goes on
+where it was. OUT.json holds what was decided so far at any moment, so that a machine may be taken away.
 """
 
 from __future__ import annotations
@@ -17,6 +17,9 @@ from pathlib import Path
 SHORTEST = 15.0
 """Seconds within which no proof ends: with less time left none is begun."""
 
+PATIENCE = 10.0
+"""Seconds that a runner may take to stop."""
+
 
 def prove(job: Path, end: float | None) -> dict[str, object] | None:
     """Run one job's runner and return what it decided; None when there was no time for it."""
@@ -25,14 +28,20 @@ def prove(job: Path, end: float | None) -> dict[str, object] | None:
     if left is not None and left < SHORTEST:
         return None
     command = [sys.executable, str(job / "runner.pyz"), str(job)]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=left)
-    except subprocess.TimeoutExpired:
-        return None
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as runner:
+        try:
+            _, stderr = runner.communicate(timeout=left)
+        except subprocess.TimeoutExpired:
+            runner.terminate()  # it keeps what it has, and goes on there when it is started again
+            try:
+                runner.communicate(timeout=PATIENCE)
+            except subprocess.TimeoutExpired:
+                runner.kill()
+            return None
     try:
         result = json.loads((job / "result.json").read_text("utf-8"))
     except OSError:
-        result = {"verdict": None, "gates": [], "error": done.stderr[-2000:]}
+        result = {"verdict": None, "gates": [], "error": stderr[-2000:]}
     stopped = next((gate for gate in result["gates"] if gate["status"] == "fail"), None)
     return {
         "name": job.name,
@@ -40,7 +49,7 @@ def prove(job: Path, end: float | None) -> dict[str, object] | None:
         "stopped_by": stopped["name"] if stopped else None,
         "sentence": stopped["sentence"] if stopped else "",
         "seconds": round(time.monotonic() - began, 1),
-        "stderr": done.stderr[-500:],
+        "stderr": stderr[-500:],
         "result": result,
     }
 
