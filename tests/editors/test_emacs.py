@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -72,7 +73,7 @@ def test_emacs_optimises_a_kernel_through_its_code_actions(tmp_path: Path) -> No
     (folder / "optimas.toml").write_text((sample / "optimas.toml").read_text("utf-8") + own, "utf-8")
     seen = _run("emacs_optimize.el", folder / "adjacent.cu", tmp_path)
     assert seen["optimise"] == "Optimise the kernel adjacent_kernel"
-    assert "3.92" in seen["apply"]
+    assert re.search(r"3\.9\d", seen["apply"])
     assert "#pragma unroll" in seen["applied"]
     assert seen["restored"] is True, "undo gives the exact text back"
 

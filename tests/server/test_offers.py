@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -109,7 +110,7 @@ async def case(whole: Case) -> AsyncIterator[Case]:
 
 async def test_the_offer_says_what_is_known_and_where_it_comes_from(case: Case) -> None:
     (action,) = await case.offered()
-    assert action.title.startswith("Apply the rewrite of adjacent_kernel: proven 3.92×")
+    assert re.match(r"Apply the rewrite of adjacent_kernel: proven 3\.9\d×", action.title)
     assert "recorded elsewhere" in action.title
     assert action.kind == "refactor.rewrite.optimas.apply"
     assert action.command.command == "optimas.applyOutcome"
