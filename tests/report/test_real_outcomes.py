@@ -185,3 +185,18 @@ def test_another_inputs_figures_are_said_alike_too() -> None:
         "kernel time 3.823 times shorter (95 % interval 3.818 to 3.830, 7 pairs)"
         "; SLOWER on input large: kernel time 1.250 times longer (95 % interval 1.220 to 1.282, 5 pairs)"
     )
+
+
+def test_the_editors_text_has_the_figures_of_the_race() -> None:
+    text = outcome_text("Optimise", told("sobol").model_dump(mode="json", by_alias=True))
+    assert "not chosen: slower than try 2; kernel time 3.407 times shorter" in text
+    slower = outcome_text("Optimise", told("cub_adjacent").model_dump(mode="json", by_alias=True))
+    assert slower.count("2.367 times longer") == 1
+
+
+def test_the_manual_shows_what_is_said() -> None:
+    manual = (Path(__file__).parents[2] / "docs" / "backends.md").read_text("utf-8")
+    shown = manual.partition("```\ncandidate: ")[2].partition("\n```")[0]
+    text = as_text(told("sobol"))
+    assert shown
+    assert [line for line in f"candidate: {shown}".split("\n") if line != "…" and line not in text] == []

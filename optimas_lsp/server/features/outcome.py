@@ -166,9 +166,24 @@ def _tries(attempts: Sequence[Row], *, labelled: bool) -> Iterator[str]:
         yield "\n".join(
             f"{each.get('number')}. "
             + (f"{MARKDOWN.escape(label)}: " if label else "")
-            + MARKDOWN.escape(str(each["problem"]))
+            + MARKDOWN.escape(str(each["problem"]) + _timed(each))
             for each, label in told
         )
+
+
+def _timed(attempt: Row) -> str:
+    """What the short proof of a try measured, where its sentence does not say it."""
+    if not attempt.get("screened"):
+        return ""
+    from pydantic import ValidationError
+
+    from optimas_lsp.rewrite.outcome import Proof
+
+    try:
+        gain = Proof.model_validate(attempt["screened"]).gain
+    except (ValidationError, KeyError, AttributeError):  # of another version
+        return ""
+    return "" if gain is None or " time " in str(attempt["problem"]) else f"; {gain.words} in a short proof"
 
 
 def _diff(diff: str) -> Iterator[str]:
