@@ -81,7 +81,7 @@ def _entry(rewriting: Rewriting, attempt: Attempt, *, shown: bool) -> Entry:
     usage = attempt.reply.usage
     return Entry(
         ending=ending_of(attempt),
-        sentence=proof.sentence if proof is not None else attempt.problem or rewriting.sentence,
+        sentence=proof.said if proof is not None else attempt.problem or rewriting.sentence,
         kernel=rewriting.kernel,
         mangled=rewriting.prompt.kernel,
         base_name=kernel.base_name if kernel is not None else base_name(rewriting.kernel),

@@ -144,7 +144,7 @@ def answered(
         name=subject.source.path.name,
     )
     refuted = proof is not None and proof.state == "refuted"
-    sentence = "it was not proven" if proof is None else proof.sentence
+    sentence = "it was not proven" if proof is None else proof.said
     attempt = Attempt(
         number=1,
         reply=Reply(outcome=proposal, text=proposal.model_dump_json(by_alias=True)),
