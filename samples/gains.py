@@ -76,7 +76,7 @@ def table(*, whole: bool) -> str:
     """Rows and, if ``whole``, every column and how it was measured, as Markdown."""
     samples = sorted(place.parent for place in HERE.glob("*/outcomes.json"))
     shown = {sample: entries(sample) for sample in samples}
-    chosen = {sample: best(found) for sample, found in shown.items()}
+    chosen = {sample: best(found) for sample, found in shown.items() if found}
     spent = {each["sample"]: each for each in json.loads((HERE / "searches.json").read_text("utf-8"))["searches"]}
     rows = list[str]()
     for sample, one in chosen.items():

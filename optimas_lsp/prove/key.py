@@ -82,7 +82,7 @@ def differences(recorded: How, now: How) -> tuple[str, ...]:
     said: list[str] = []
     runner = now.runner if recorded.runner in ALIKE else recorded.runner
     if (recorded.version, runner, recorded.witness) != (now.version, now.runner, now.witness):
-        older = recorded.version.isdigit() and now.version.isdigit() and int(recorded.version) < int(now.version)
+        older = 0 < strictness(recorded.version) < strictness(now.version)
         said.append(f"by {'an earlier' if older else 'another'} version of the proof")
     names = sorted((set(recorded.settings) | set(now.settings)) - TIMED)
     other = [
@@ -91,6 +91,11 @@ def differences(recorded: How, now: How) -> tuple[str, ...]:
         if (recorded.settings.get(name) or None) != (now.settings.get(name) or None)
     ]
     return (*said, *(["with other settings: " + ", ".join(other)] if other else []))
+
+
+def strictness(version: str) -> int:
+    """The number of a ``VERSION``: a higher one is stricter; 0 for what is no number."""
+    return int(version) if len(version) < 10 and version.isascii() and version.isdigit() else 0
 
 
 def _shown(value: object) -> str:

@@ -67,7 +67,7 @@ def _input_result(name: str, result: str, times: dict[str, Any]) -> InputResult:
             "what": "kernel" if kernel else "program",
             **{key: main[key] for key in ("speedup", "low", "high")},
             "pairs": times["pairs"],
-            "warnings": times.get("warnings", ()),
+            "warnings": times.get("warnings") or (),
         }
     )
 
@@ -102,7 +102,7 @@ def as_text(proof: Proof) -> str:
     lines: list[str] = []
     for gate in proof.gates:
         lines.append(f"{gate.status:8} {gate.name}: {gate.sentence}")
-        lines += [f"{'':8}   {said}" for said in gate.facts.get("cited", ())]
+        lines += [f"{'':8}   {said}" for said in gate.facts.get("cited") or ()]
     lines += [f"{'open':8} {sentence}" for sentence in proof.not_checked]
     lines += list(_table(proof))
     return "\n".join([*lines, proof.sentence]) + "\n"
@@ -112,7 +112,7 @@ def _table(proof: Proof) -> Iterator[str]:
     if not proof.inputs:
         return
     width = max(len("input"), *(len(each.input) for each in proof.inputs))
-    level = 100 * float((proof.timing or {}).get("level", 0.95))
+    level = 100 * float((proof.timing or {}).get("level") or 0.95)
     yield f"{'input':{width}}  result  times shorter  {f'{level:g} % interval':16}  pairs"
     for each in proof.inputs:
         result = each.result.upper() if each.result == "loses" else each.result

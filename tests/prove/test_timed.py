@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import random
+import shutil
 from typing import Any
 
 import pytest
@@ -239,6 +241,41 @@ def test_a_report_counts_only_with_the_right_output(packed, claimed_gpu, ending:
     if status == "pass":
         assert gate["files"] == ["baseline.ncu-rep", "candidate.ncu-rep"]
         assert set(gate["facts"]["reports"]) == {"baseline", "candidate"}
+
+
+@pytest.mark.parametrize(
+    "planted",
+    [
+        "rm -f $log; ln -s {secret} $log",
+        "rm -f $log; mkfifo $log",
+        "rm -f $log; mkdir $log",
+        "rm -rf $(dirname $log); ln -s {folder} $(dirname $log)",
+        "rm -f $log; ln {secret} $log",
+        "printf '\\377\\376 no error at all' > $log",
+    ],
+    ids=["link", "pipe", "folder", "link to a folder", "hard link", "no text"],
+)
+def test_what_a_candidate_puts_in_the_place_of_ncus_log_is_not_told(packed, claimed_gpu, tmp_path, planted) -> None:
+    """It can fail its own gate by that, and neither hold the proof up nor have another file read aloud."""
+    from pathlib import Path
+
+    own = tmp_path / "own"
+    own.mkdir()
+    (own / "candidate.ncu").write_text("PASSWORD=hunter2\n", "utf-8")
+    ending = f"case $PWD in */candidate) {planted}; exit 1;; esac; echo report > $report"
+    bin_ = Path(claimed_gpu["PATH"])
+    for tool in ("rm", "ln", "mkfifo", "mkdir", "dirname"):
+        (bin_ / tool).symlink_to(str(shutil.which(tool)))
+    (bin_ / "ncu").write_text(NCU % ending.format(secret=own / "candidate.ncu", folder=own), "utf-8")
+    (bin_ / "ncu").chmod(0o755)
+    job = packed(options={"gates": [*GATES["gates"][:5], "reprofile"], "reprofile": ["--section", "SpeedOfLight"]})
+    job.environment = claimed_gpu
+    assert job.run() == 1
+    gate = job.gate("reprofile")
+    assert gate["status"] == "fail"
+    assert "profiling the candidate" in gate["sentence"]
+    assert "hunter2" not in json.dumps(job.result)
+    assert (own / "candidate.ncu").read_text("utf-8") == "PASSWORD=hunter2\n"
 
 
 def test_the_clocks_are_those_of_the_gpu_that_programs_see(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:

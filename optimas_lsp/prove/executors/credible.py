@@ -6,8 +6,6 @@ good as the place that it comes from.
 
 from __future__ import annotations
 
-import contextlib
-import json
 import math
 from collections.abc import Mapping
 from datetime import date
@@ -20,26 +18,12 @@ from optimas_lsp.prove.runner.job import SIDES, TIMING
 from optimas_lsp.prove.runner.measure import credible
 from optimas_lsp.prove.runner.timed import judge, summarise
 
-LARGEST = 64 << 20
-"""Bytes of the largest file of records that is read."""
-
 FEWEST, MOST = 3, 1000
 """Pairs of runs, as the settings allow them."""
 
 WITNESSED = ("time",)
 KEYS = ("kernel_ns", "gpu_ns", "program_s")
 NUMBERS = ("baseline", "candidate", "speedup", "low", "high")
-
-
-def read_json(place: Path) -> dict[str, Any]:
-    """The object in a file of records; raises ExecutorError for what is no plain file with a JSON object in it."""
-    entry: object = None
-    with contextlib.suppress(OSError, ValueError, RecursionError):
-        if place.is_file() and place.stat().st_size <= LARGEST:  # a pipe would never end
-            entry = json.loads(place.read_text("utf-8"), parse_constant=_no_number)
-    if not isinstance(entry, dict):
-        raise ExecutorError("this is no recorded result", where=place)
-    return cast("dict[str, Any]", entry)
 
 
 def made_on(result: Mapping[str, Any], day: str, where: Path) -> str:
@@ -52,7 +36,9 @@ def made_on(result: Mapping[str, Any], day: str, where: Path) -> str:
     except ValueError:
         made = None
     if not isinstance(name, str) or made is None:
-        raise ExecutorError("this record does not say on what machine and when it was made", where=where)
+        raise ExecutorError(
+            "this record does not say on what machine and when it was made", where=where, remedy="prove again"
+        )
     return f"recorded on {''.join(each if each.isprintable() else ' ' for each in name)}, {made.isoformat()}"
 
 
@@ -66,11 +52,14 @@ def held(outcome: Outcome, specification: Mapping[str, Any], recorded: Mapping[s
         raise _contradiction("its gates are not those of a proof", where)
     if outcome.verdict is None:
         raise _contradiction("it has no verdict", where)
+    _cites(outcome, where)
     if outcome.timing is not None:
-        _agrees(outcome.timing, recorded, where)
+        _agrees(outcome, outcome.timing, recorded, where)
         outcome = decided(outcome, specification, recorded, where)
     if any(gate.status == "fail" for gate in outcome.gates):
         return outcome.model_copy(update={"verdict": "rejected" if outcome.fault is None else "not proven"})
+    if outcome.verdict == "rejected":
+        raise _contradiction("it is rejected, and no gate failed", where)
     if outcome.verdict != "proven":
         return outcome
     wrong = _wrong(outcome, specification, recorded, where)
@@ -102,65 +91,122 @@ def decided(outcome: Outcome, specification: Mapping[str, Any], recorded: Mappin
     the proof was made with. Raises ExecutorError where single times are missing.
 
     Without times of that input, one that was too slow elsewhere was not shown to be so here; one that was proven stays
-    it, and its label says on what input it was timed.
+    it, and its label says on what input it was timed. What failed otherwise than by its times has failed on any input,
+    and times alone prove nothing where another gate is open.
     """
     wanted, gate, timing = deciding(specification), outcome.gate("time"), outcome.timing or {}
     if not timing or timing.get("input") == wanted or gate is None or gate.status == "skipped":
         return outcome
     before = tuple(each for each in outcome.gates if ORDER.index(each.name) < ORDER.index("time"))
     after = tuple(each for each in outcome.gates if ORDER.index(each.name) > ORDER.index("plausible"))
+    if any(each.status == "fail" for each in before):
+        return outcome
     inputs: dict[str, Any] = timing.get("inputs") or {}
+    plan = {**TIMING, **_thresholds(recorded, where)}
     if wanted not in inputs:
         late = next((each for each in outcome.gates if each.status == "fail"), None)
         if late is None or late.name not in {"time", "plausible"}:
             return outcome
+        if late.name == "time" and not late.sentence.startswith(_judged(_runs(timing, where), plan)[2]):
+            return outcome
         sentence = f"the record has times of input {timing.get('input')} only, not of {wanted}: {late.sentence}"
         unknown = GateOutcome(name="time", status="skipped", sentence=sentence)
         return outcome.model_copy(update={"gates": (*before, unknown), "verdict": "not proven", "timing": None})
-    series = _runs(inputs[wanted], where)
-    plan = {**TIMING, **_thresholds(recorded, where)}
-    summary = summarise(series, WITNESSED, plan)
-    status, sentence = judge(summary, series, plan, WITNESSED)
-    gates = [GateOutcome(name="time", status=_status(status), sentence=sentence, seconds=gate.seconds)]
+    summary, status, sentence = _judged(_runs(inputs[wanted], where), plan)
+    gates = [GateOutcome(name="time", status=status, sentence=sentence, seconds=gate.seconds)]
     if status == "pass":
         status, sentence, facts = credible(summary, cast("float | None", specification.get("ceiling_speedup")), False)
         gates.append(GateOutcome(name="plausible", status=_status(status), sentence=sentence, facts=facts))
     failed = status != "pass"
+    whole = "kernel_ns" in summary and all(each.status == "pass" for each in before)
     kept = {"source": timing.get("source"), "level": timing.get("level"), "inputs": inputs}
     update = {
         "gates": (*before, *gates, *(() if failed else after)),
-        "verdict": "rejected" if failed else "proven",
+        "verdict": "rejected" if failed else "proven" if whole else "not proven",
         "timing": {**inputs[wanted], **kept},
     }
     return outcome.model_copy(update=update)
+
+
+def _judged(
+    series: dict[str, dict[str, list[float]]], plan: Mapping[str, Any]
+) -> tuple[dict[str, Any], Literal["pass", "fail", "skipped"], str]:
+    """(summary, status, sentence) of single times by their kernels, or by the program where no kernel was timed."""
+    summary = summarise(series, WITNESSED, dict(plan))
+    status, sentence = judge(summary, series, dict(plan), WITNESSED if "kernel_ns" in summary else ())
+    return summary, _status(status), sentence
 
 
 def _status(said: str) -> Literal["pass", "fail", "skipped"]:
     return "pass" if said == "pass" else "fail" if said == "fail" else "skipped"
 
 
-def _agrees(timing: dict[str, Any], settings: Mapping[str, Any], where: Path) -> None:
+def _cites(outcome: Outcome, where: Path) -> None:
+    """Raise ExecutorError unless what a gate says of cited findings is sentences."""
+    if not all(_sentences(gate.facts.get("cited")) for gate in outcome.gates):
+        raise _contradiction("what it says of cited findings is no list of sentences", where)
+
+
+def _sentences(value: object) -> bool:
+    return value is None or (
+        isinstance(value, list) and all(isinstance(each, str) for each in cast("list[Any]", value))
+    )
+
+
+def _agrees(outcome: Outcome, timing: dict[str, Any], settings: Mapping[str, Any], where: Path) -> None:
     """Raise ExecutorError unless every number about times follows from the single runs."""
-    inputs: object = timing.get("inputs") or {}
-    if not isinstance(inputs, dict):
+    found: object = timing.get("inputs") or {}
+    first: object = timing.get("input")
+    if not isinstance(found, dict):
         raise _contradiction("its inputs are no table", where)
+    inputs = cast("dict[str, Any]", found)
+    if not isinstance(first, str):
+        raise _contradiction("it does not say on which input it was timed", where)
     plan = {**TIMING, **_thresholds(settings, where)}
-    for each in (timing, *cast("dict[str, Any]", inputs).values()):
-        series = _runs(each, where)
-        summary = summarise(series, WITNESSED, plan)
-        for key in KEYS:
-            said: object = each.get(key)
-            found: dict[str, Any] | None = summary.get(key)
-            if (said is None) != (found is None):
-                raise _contradiction(f"its times and its runs do not have the same {key}", where)
-            if found is None:
-                continue
-            for name in NUMBERS:
-                value: float = found[name]
-                if not _same(said, name, value):
-                    raise _contradiction(f"{key} says {name} {_of(said, name)}, its runs give {value:.6g}", where)
-        if each.get("pairs") != summary["pairs"]:
-            raise _contradiction(f"it says {each.get('pairs')} pairs and holds {summary['pairs']}", where)
+    if timing.get("level") not in (None, plan["level"]):
+        raise _contradiction("the level of its intervals is another than its settings say", where)
+    _numbers_agree(timing, plan, where)
+    ends: dict[str, str] = {}
+    for name, each in inputs.items():
+        summary = _numbers_agree(each, plan, where)
+        if each.get("input") != name:
+            raise _contradiction(f"the times of input {name} are those of another", where)
+        ends[name] = _end(summary, plan)
+    if inputs and (first not in inputs or inputs[first]["runs"] != timing["runs"]):
+        raise _contradiction(f"it has two kinds of times of input {first}", where)
+    gate = outcome.gate("time")
+    if gate is not None and (gate.facts.get("inputs") or ends) != ends:
+        raise _contradiction("which inputs it wins and loses does not follow from its runs", where)
+
+
+def _end(summary: Mapping[str, Any], plan: Mapping[str, Any]) -> str:
+    """Whether an input is won, tied or lost."""
+    main, least = summary.get("kernel_ns") or summary["program_s"], 1 + plan["min_effect"]
+    if main["low"] > 1 and main["speedup"] >= least:
+        return "wins"
+    return "loses" if main["high"] < 1 and main["speedup"] <= 1 / least else "ties"
+
+
+def _numbers_agree(timing: object, plan: Mapping[str, Any], where: Path) -> dict[str, Any]:
+    """The summary of the single runs of one input; raises ExecutorError where the record has other numbers."""
+    summary = summarise(_runs(timing, where), WITNESSED, dict(plan))
+    said_of = cast("dict[str, Any]", timing)
+    for key in KEYS:
+        said: object = said_of.get(key)
+        found: dict[str, Any] | None = summary.get(key)
+        if (said is None) != (found is None):
+            raise _contradiction(f"its times and its runs do not have the same {key}", where)
+        if found is None:
+            continue
+        for name in NUMBERS:
+            value: float = found[name]
+            if not _same(said, name, value):
+                raise _contradiction(f"{key} says {name} {_of(said, name)}, its runs give {value:.6g}", where)
+    if said_of.get("pairs") != summary["pairs"]:
+        raise _contradiction(f"it says {said_of.get('pairs')} pairs and holds {summary['pairs']}", where)
+    if not _sentences(said_of.get("warnings")):
+        raise _contradiction("its warnings are no sentences", where)
+    return summary
 
 
 def _thresholds(settings: Mapping[str, Any], where: Path) -> dict[str, float]:
@@ -198,13 +244,16 @@ def _wrong(
     if gate is None or gate.status != "pass":
         return None
     series = None if timing is None else _runs(timing, where)
-    if series is None or not series["baseline"]["kernel_ns"]:
+    if series is None or not all(series[side]["kernel_ns"] for side in SIDES):
         return GateOutcome(name="time", status="fail", sentence="the record holds no time of the kernel")
     plan = {**TIMING, **specification.get("timing", {})}
     summary = summarise(series, WITNESSED, plan)
     status, sentence = judge(summary, series, plan, WITNESSED)
     if status != "pass":
         return GateOutcome(name="time", status="fail", sentence=sentence)
+    slower = _slower(timing or {}, specification, plan, where)
+    if slower is not None:
+        return slower
     then = {**plan, **_thresholds(recorded, where)}
     said = judge(summarise(series, WITNESSED, then), series, then, WITNESSED)[1]
     if not gate.sentence.startswith(said):
@@ -213,6 +262,21 @@ def _wrong(
     status, sentence, facts = credible(summary, ceiling, False)
     if status == "fail":
         return GateOutcome(name="plausible", status="fail", sentence=f"as recorded: {sentence}", facts=facts)
+    return None
+
+
+def _slower(
+    timing: Mapping[str, Any], specification: Mapping[str, Any], plan: Mapping[str, Any], where: Path
+) -> GateOutcome | None:
+    """The gate *time* where today every input is timed, none may be slower, and one is by its recorded times."""
+    if plan.get("any_slower") != "reject":
+        return None
+    inputs: dict[str, Any] = timing.get("inputs") or {}
+    for name in specification.get("time_inputs") or ():
+        if name in inputs:
+            summary, _, sentence = _judged(_runs(inputs[name], where), plan)
+            if _end(summary, plan) == "loses":
+                return GateOutcome(name="time", status="fail", sentence=f"input {name}: {sentence}")
     return None
 
 
@@ -227,7 +291,3 @@ def _of(said: object, name: str) -> object:
 
 def _contradiction(why: str, where: Path) -> ExecutorError:
     return ExecutorError(f"this record contradicts itself: {why}", where=where, remedy="prove again")
-
-
-def _no_number(text: str) -> float:
-    raise ValueError(f"{text} is no number")

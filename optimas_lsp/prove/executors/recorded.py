@@ -13,9 +13,10 @@ from pydantic import ValidationError
 
 from optimas_lsp.errors import OptimasError
 from optimas_lsp.prove.bundle import bundle_hash
-from optimas_lsp.prove.executors.credible import deciding, held, made_on, read_json, timed_inputs
+from optimas_lsp.prove.executors.credible import deciding, held, made_on, timed_inputs
 from optimas_lsp.prove.executors.outcome import Event, ExecutorError, GateOutcome, Outcome, Running, parse_outcome
-from optimas_lsp.prove.key import How, differences, how_of, key_of
+from optimas_lsp.prove.executors.record_file import AGAIN, read_json
+from optimas_lsp.prove.key import How, differences, how_of, key_of, strictness
 from optimas_lsp.prove.runner.__main__ import ORDER, REQUIRED
 
 SCHEMA = "optimas.record/2"
@@ -77,7 +78,7 @@ def outcome_entry(job: Path, about: Mapping[str, object]) -> dict[str, Any]:
         "key": key,
         "how": how.model_dump(mode="json"),
         "verdict": result["verdict"],
-        "gates": [{name: gate[name] for name in kept} for gate in result["gates"]],
+        "gates": [{**{name: gate[name] for name in kept}, **_whose(gate)} for gate in result["gates"]],
         **{name: result.get(name) for name in ("timing", "cost", "resources", "not_checked")},
         **about,
     }
@@ -87,18 +88,29 @@ def keep(entry: Mapping[str, Any], place: Path) -> None:
     """Add an entry to ``place``, an ``outcomes.json``.
 
     It takes the place of entries about the same change that a looser version made and of those that it covers: all the
-    inputs that they have times of. Raises ExecutorError.
+    inputs that they have times of. One of a stricter version stays, and so does every one where the new one shows
+    nothing. Raises ExecutorError.
     """
     known = _entries(read_json(place).get("outcomes") or [], place) if place.is_file() else []
-    version, inputs = str(_how(dict(entry), place).version), timed_inputs(entry.get("timing"))
+    version, inputs = strictness(_how(dict(entry), place).version), timed_inputs(entry.get("timing"))
 
     def stays(other: dict[str, Any]) -> bool:
         if other.get("key") != entry["key"]:
             return True
-        same = _how(other, place).version == version
-        return not timed_inputs(other.get("timing")) <= inputs if same or inputs else same
+        its, known_of = strictness(_how(other, place).version), timed_inputs(other.get("timing"))
+        if its > version:
+            return True
+        if not inputs and not _refuted(entry):
+            return bool(known_of) or _refuted(other)
+        return (its == version or bool(inputs)) and not known_of <= inputs
 
     place.write_text(json.dumps({"outcomes": [*filter(stays, known), entry]}, indent=1), "utf-8")
+
+
+def _whose(gate: Mapping[str, Any]) -> dict[str, Any]:
+    """That the unchanged program failed this gate, where it did: without it the candidate would be blamed."""
+    side: object = gate.get("facts", {}).get("side")
+    return {"facts": {"side": side}} if gate["status"] == "fail" and side else {}
 
 
 def _finished(job: Path) -> tuple[str, How, dict[str, Any]]:
@@ -139,7 +151,7 @@ class Recorded:
             entry = read_json(place)
             result: object = entry.get("result")
             if entry.get("schema") != SCHEMA or entry.get("key") != key or not isinstance(result, dict):
-                raise ExecutorError("this is no recorded result of this job", where=place)
+                raise ExecutorError("this is no recorded result of this job", where=place, remedy=AGAIN)
             found = cast("dict[str, Any]", result)
             yield Record(place, _how(entry, place), found, str(found.get("finished")))
 
@@ -155,15 +167,22 @@ class Recorded:
 def _worth(record: Record, wanted: str) -> tuple[bool, int, str, bool]:
     """By what one record counts before another: says it of this input, how strictly, when, and the worse verdict."""
     timing: object = record.result.get("timing")
-    version = int(record.how.version) if record.how.version.isdigit() else 0
-    says = timing is None or wanted in timed_inputs(timing)
-    return says, version, record.day, record.result.get("verdict") != "proven"
+    says = wanted in timed_inputs(timing) or (timing is None and _refuted(record.result))
+    return says, strictness(record.how.version), record.day, record.result.get("verdict") != "proven"
+
+
+def _refuted(result: Mapping[str, Any]) -> bool:
+    """Whether the candidate failed a gate; a proof that was not made, or whose original failed, says nothing of it."""
+    gates: object = result.get("gates")
+    every = cast("list[object]", gates) if isinstance(gates, list) else []
+    failed = any(isinstance(each, dict) and cast("dict[str, Any]", each).get("status") == "fail" for each in every)
+    return failed and result.get("verdict") == "rejected"
 
 
 def _entries(entries: object, place: Path) -> list[dict[str, Any]]:
     every = cast("list[object]", entries) if isinstance(entries, list) else [None]
     if not all(isinstance(each, dict) for each in every):
-        raise ExecutorError("this is no list of recorded results", where=place)
+        raise ExecutorError("this is no list of recorded results", where=place, remedy=AGAIN)
     return cast("list[dict[str, Any]]", every)
 
 
@@ -171,7 +190,9 @@ def _how(entry: dict[str, Any], place: Path) -> How:
     try:
         return How.model_validate(entry.get("how"))
     except ValidationError:
-        raise ExecutorError("this record does not say how the proof was made", where=place) from None
+        raise ExecutorError(
+            "this record does not say how the proof was made", where=place, remedy="prove again"
+        ) from None
 
 
 def _outcome(found: Record, specification: dict[str, Any], other: tuple[str, ...]) -> Outcome:
@@ -183,7 +204,14 @@ def _outcome(found: Record, specification: dict[str, Any], other: tuple[str, ...
         label = ", ".join([made, *other])
         return outcome.model_copy(update={"verdict": "rejected", "gates": (static,), "timing": None, "recorded": label})
     # the guardrails' verdict is today's
-    own = outcome.model_copy(update={"gates": tuple(gate for gate in outcome.gates if gate.name != "static")})
+    then = outcome.gate("static")
+    refused = outcome.verdict == "rejected" and then is not None and then.status == "fail"
+    own = outcome.model_copy(
+        update={
+            "gates": tuple(gate for gate in outcome.gates if gate.name != "static"),
+            "verdict": "not proven" if refused else outcome.verdict,
+        }
+    )
     outcome = held(own, specification, found.how.settings, found.where)
     required = set(specification.get("required") or REQUIRED)
     gates = (static, *outcome.gates)
@@ -196,6 +224,8 @@ def _outcome(found: Record, specification: dict[str, Any], other: tuple[str, ...
     if timed not in {None, wanted}:
         other += (f"timed on input {timed}, not on {wanted}",)
     unchecked = [f"this result was recorded {each}" for each in other]
+    untimed = sorted(set(specification.get("time_inputs") or ()) - timed_inputs(outcome.timing) - {wanted})
+    unchecked += [f"the record has no times of input {name}" for name in untimed]
     unchecked += [UNSEALED, *specification.get("left_out", ())]
     return outcome.model_copy(
         update={
