@@ -54,8 +54,8 @@ def held(outcome: Outcome, specification: Mapping[str, Any], recorded: Mapping[s
         raise _contradiction("it has no verdict", where)
     _cites(outcome, where)
     if outcome.timing is not None:
-        _agrees(outcome, outcome.timing, recorded, where)
-        outcome = decided(outcome, specification, recorded, where)
+        ends = _agrees(outcome, outcome.timing, recorded, where)
+        outcome = _with_ends(decided(outcome, specification, recorded, where), specification, ends)
     if any(gate.status == "fail" for gate in outcome.gates):
         return outcome.model_copy(update={"verdict": "rejected" if outcome.fault is None else "not proven"})
     if outcome.verdict == "rejected":
@@ -153,8 +153,8 @@ def _sentences(value: object) -> bool:
     )
 
 
-def _agrees(outcome: Outcome, timing: dict[str, Any], settings: Mapping[str, Any], where: Path) -> None:
-    """Raise ExecutorError unless every number about times follows from the single runs."""
+def _agrees(outcome: Outcome, timing: dict[str, Any], settings: Mapping[str, Any], where: Path) -> dict[str, str]:
+    """Which inputs are won, tied, lost; raises ExecutorError unless every number about times follows from the runs."""
     found: object = timing.get("inputs") or {}
     first: object = timing.get("input")
     if not isinstance(found, dict):
@@ -177,6 +177,17 @@ def _agrees(outcome: Outcome, timing: dict[str, Any], settings: Mapping[str, Any
     gate = outcome.gate("time")
     if gate is not None and (gate.facts.get("inputs") or ends) != ends:
         raise _contradiction("which inputs it wins and loses does not follow from its runs", where)
+    return ends
+
+
+def _with_ends(outcome: Outcome, specification: Mapping[str, Any], ends: Mapping[str, str]) -> Outcome:
+    """The outcome whose gate *time* says how every input ended that is to be timed today."""
+    wanted = {name: ends[name] for name in specification.get("time_inputs") or () if name in ends}
+    gates = tuple(
+        gate.model_copy(update={"facts": {**gate.facts, "inputs": wanted}}) if wanted and gate.name == "time" else gate
+        for gate in outcome.gates
+    )
+    return outcome.model_copy(update={"gates": gates})
 
 
 def _end(summary: Mapping[str, Any], plan: Mapping[str, Any]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -131,7 +132,7 @@ class Recorded:
 
     def submit(self, job: Path) -> Running:
         """The recorded run, the latest where there are several; raises NotRecordedError when there is none."""
-        if not self.records.is_dir():
+        if not os.path.isdir(self.records):  # noqa: PTH112  (a folder that may not be looked at is none, and no failure)
             raise ExecutorError("there is no such folder", where=self.records, remedy="say where the records are")
         specification = specification_of(job)
         key, now = key_of(job, specification), how_of(job, specification)

@@ -223,6 +223,18 @@ def test_an_input_that_is_to_be_timed_and_was_not_is_said(packed: Any, tmp_path:
     assert not any("has no times" in each for each in whole.not_checked)
 
 
+def test_every_input_that_is_to_be_timed_is_told_as_won_tied_or_lost(packed: Any, tmp_path: Path) -> None:
+    job = packed(inputs=INPUTS, options={"time_inputs": ["default", "small"]}).folder
+    for number, speedups in enumerate(({"default": 2.0, "small": 0.5}, {"small": 0.5, "default": 2.0})):
+        outcome = asked(job, tmp_path / f"records-{number}", entry_of(job, speedups))
+        assert {each.input: each.result for each in over_inputs(outcome)} == {"default": "wins", "small": "loses"}
+
+
+def test_a_folder_that_cannot_be_looked_at_is_named(job: Path, tmp_path: Path) -> None:
+    with pytest.raises(ExecutorError, match="no such folder"):
+        Recorded(tmp_path / ("a" * 5000)).submit(job)
+
+
 # What is unfair, or untrue.
 
 
