@@ -16,7 +16,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from optimas_lsp.prove.executors.credible import timed_inputs
+from optimas_lsp.prove.executors.credible import decided, timed_inputs
+from optimas_lsp.prove.executors.outcome import parse_outcome
 from optimas_lsp.prove.runner import VERSION
 from optimas_lsp.prove.runner.job import TIMING
 
@@ -36,7 +37,18 @@ INPUT = "default"
 def entries(sample: Path) -> list[Entry]:
     """What was recorded for one sample, in so far as it was timed on ``INPUT``."""
     known: list[Entry] = json.loads((sample / "outcomes.json").read_text("utf-8"))["outcomes"]
-    return [entry for entry in known if INPUT in timed_inputs(entry["timing"])]
+    return [on_input(entry, sample) for entry in known if INPUT in timed_inputs(entry["timing"])]
+
+
+def on_input(entry: Entry, sample: Path) -> Entry:
+    """The entry; one that was too slow on another input is decided by its times of ``INPUT``."""
+    if entry["verdict"] != "rejected" or entry["timing"]["input"] == INPUT:
+        return entry
+    settings: Entry = entry["how"]["settings"]
+    asked = {"target": {"time_input": INPUT}, "ceiling_speedup": settings.get("ceiling")}
+    outcome = decided(parse_outcome(entry, where=sample), asked, settings, sample)
+    gates = [gate.model_dump(mode="json") for gate in outcome.gates]
+    return {**entry, "verdict": outcome.verdict, "gates": gates, "timing": outcome.timing}
 
 
 def proven(entry: Entry) -> bool:

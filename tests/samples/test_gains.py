@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import subprocess
 import sys
@@ -37,3 +38,22 @@ def _gains(entry: dict[str, Any], name: str) -> bool:
     timing: dict[str, Any] = entry["timing"]
     found: dict[str, Any] = timing if timing["input"] == name else (timing.get("inputs") or {}).get(name) or {}
     return bool(found) and found["kernel_ns"]["low"] > 1 and found["kernel_ns"]["speedup"] >= 1.02
+
+
+def test_what_was_too_slow_on_another_input_is_not_told_as_such_of_this_one() -> None:
+    """A record that was decided by another input counts by its times of the table's."""
+    spec = importlib.util.spec_from_file_location("gains", ROOT / "samples" / "gains.py")
+    assert spec is not None
+    assert spec.loader is not None
+    gains = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(gains)
+    folder = ROOT / "samples" / "adjacent"
+    known = json.loads((folder / "outcomes.json").read_text("utf-8"))["outcomes"]
+    entry = next(each for each in known if each["timing"].get("inputs") and each["timing"]["input"] == "small")
+    assert gains.on_input(entry, folder) == entry
+    slower = {**entry["timing"]["inputs"]["small"], "inputs": entry["timing"]["inputs"]}
+    gates = [gate for gate in entry["gates"] if gate["name"] not in {"plausible", "reprofile", "provenance"}]
+    gates = [{**gate, **({"status": "fail"} if gate["name"] == "time" else {})} for gate in gates]
+    found = gains.on_input({**entry, "verdict": "rejected", "timing": slower, "gates": gates}, folder)
+    assert gains.said(found) == "proven"
+    assert gains.kernel(found) == gains.kernel(entry)
