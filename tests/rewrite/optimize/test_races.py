@@ -81,7 +81,8 @@ def test_the_fastest_goes_to_the_final_and_the_worst_stops_early(tmp_path: Path,
     assert worst.screened.gain is not None
     assert worst.screened.gain.stopped_early
     assert worst.screened.sentence.startswith("a short proof, which only compares candidates: stopped early: ")
-    assert "clearly less than the best so far" in worst.problem
+    assert "clearly less than the best so far" in worst.screened.sentence
+    assert worst.problem == f"not chosen: clearly slower than try {best.number}, so it was ended early"
     assert first.problem
     assert found.chosen == best.number
     assert best.screened is not None
