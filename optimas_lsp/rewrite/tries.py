@@ -95,8 +95,8 @@ def label_of(attempt: Attempt, rewriting: Rewriting) -> str:
     if not isinstance(outcome, Proposal):
         return ""
     name = rewriting.analysis.base_name if rewriting.analysis is not None else ""
-    if rewriting.backend == "catalogue" and attempt.reply.text:
-        whole = attempt.reply.text
+    whole = attempt.reply.text
+    if rewriting.backend == "catalogue" and whole and not whole.startswith("{"):  # a recorded answer is its proposal
         return whole if "; " in whole else whole.removeprefix(f"{name}: ")
     return " + ".join(dict.fromkeys(each.transformation for each in outcome.changes))
 
