@@ -96,7 +96,7 @@ def label_of(attempt: Attempt, rewriting: Rewriting) -> str:
         return ""
     name = rewriting.analysis.base_name if rewriting.analysis is not None else ""
     whole = attempt.reply.text
-    if rewriting.backend == "catalogue" and whole and not whole.startswith("{"):  # a recorded answer is its proposal
+    if rewriting.backend == "catalogue" and whole:
         return whole if "; " in whole else whole.removeprefix(f"{name}: ")
     return " + ".join(dict.fromkeys(each.transformation for each in outcome.changes))
 

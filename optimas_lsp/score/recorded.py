@@ -82,7 +82,7 @@ def recorded_rewritings(outcomes: Path) -> Iterator[Recorded]:
         subject, prompt = subjects[str(source), name]
         yield Recorded(
             number,
-            answered(proposal, subject, prompt, proof=_proof(entry, source, target)),
+            answered(proposal, subject, prompt, proof=_proof(entry, source, target), text=str(entry["label"])),
             subject.source.syntax.text.text,
             through(Marks(subject.profile, subject.files)),
         )
@@ -131,8 +131,12 @@ def answered(
     proof: Proof | None = None,
     compared: Comparison | None = None,
     backend: str = "catalogue",
+    text: str = "",
 ) -> Rewriting:
-    """The scored outcome of one answer that was proven, or not, elsewhere; nothing is built here."""
+    """The scored outcome of one answer that was proven, or not, elsewhere; nothing is built here.
+
+    ``text``: what the catalogue says of it.
+    """
     data = subject.source.path.read_bytes()
     candidate = Candidate.of(data, proposal, path=subject.source.path)
     verdict = examine(
@@ -147,7 +151,7 @@ def answered(
     sentence = "it was not proven" if proof is None else proof.said
     attempt = Attempt(
         number=1,
-        reply=Reply(outcome=proposal, text=proposal.model_dump_json(by_alias=True)),
+        reply=Reply(outcome=proposal, text=text),
         verdict=verdict,
         diff=candidate.diff(subject.source.name),
         problem=sentence if refuted else "",

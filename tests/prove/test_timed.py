@@ -117,12 +117,12 @@ def test_an_idle_gpu_between_runs_is_no_warning() -> None:
 )
 def test_an_input_is_won_tied_or_lost_by_more_than_the_smallest_effect(candidate: float, expected: str) -> None:
     found = summary(STEADY, [each * candidate for each in STEADY])
-    assert timed._result(found, TIMING, NONE) == expected
+    assert timed.result_of(found, TIMING, NONE) == expected
 
 
 def over_inputs(**plan: Any) -> tuple[str, str]:
     found = {name: summary(STEADY, [each * by for each in STEADY]) for name, by in INPUTS.items()}
-    results = {name: timed._result(each, TIMING, NONE) for name, each in found.items()}
+    results = {name: timed.result_of(each, TIMING, NONE) for name, each in found.items()}
     return timed._over_inputs(found, results, {**TIMING, **plan}, NONE)
 
 

@@ -16,7 +16,7 @@ from optimas_lsp.prove.executors.outcome import ExecutorError, GateOutcome, Outc
 from optimas_lsp.prove.runner.__main__ import ORDER
 from optimas_lsp.prove.runner.job import SIDES, TIMING
 from optimas_lsp.prove.runner.measure import credible
-from optimas_lsp.prove.runner.timed import judge, summarise
+from optimas_lsp.prove.runner.timed import judge, result_of, summarise
 
 FEWEST, MOST = 3, 1000
 """Pairs of runs, as the settings allow them."""
@@ -133,8 +133,12 @@ def _judged(
 ) -> tuple[dict[str, Any], Literal["pass", "fail", "skipped"], str]:
     """(summary, status, sentence) of single times by their kernels, or by the program where no kernel was timed."""
     summary = summarise(series, WITNESSED, dict(plan))
-    status, sentence = judge(summary, series, dict(plan), WITNESSED if "kernel_ns" in summary else ())
+    status, sentence = judge(summary, series, dict(plan), _modes(summary))
     return summary, _status(status), sentence
+
+
+def _modes(summary: Mapping[str, Any]) -> tuple[str, ...]:
+    return WITNESSED if "kernel_ns" in summary else ()
 
 
 def _status(said: str) -> Literal["pass", "fail", "skipped"]:
@@ -171,7 +175,7 @@ def _agrees(outcome: Outcome, timing: dict[str, Any], settings: Mapping[str, Any
         summary = _numbers_agree(each, plan, where)
         if each.get("input") != name:
             raise _contradiction(f"the times of input {name} are those of another", where)
-        ends[name] = _end(summary, plan)
+        ends[name] = result_of(summary, plan, _modes(summary))
     if inputs and (first not in inputs or inputs[first]["runs"] != timing["runs"]):
         raise _contradiction(f"it has two kinds of times of input {first}", where)
     gate = outcome.gate("time")
@@ -188,14 +192,6 @@ def _with_ends(outcome: Outcome, specification: Mapping[str, Any], ends: Mapping
         for gate in outcome.gates
     )
     return outcome.model_copy(update={"gates": gates})
-
-
-def _end(summary: Mapping[str, Any], plan: Mapping[str, Any]) -> str:
-    """Whether an input is won, tied or lost."""
-    main, least = summary.get("kernel_ns") or summary["program_s"], 1 + plan["min_effect"]
-    if main["low"] > 1 and main["speedup"] >= least:
-        return "wins"
-    return "loses" if main["high"] < 1 and main["speedup"] <= 1 / least else "ties"
 
 
 def _numbers_agree(timing: object, plan: Mapping[str, Any], where: Path) -> dict[str, Any]:
@@ -286,7 +282,7 @@ def _slower(
     for name in specification.get("time_inputs") or ():
         if name in inputs:
             summary, _, sentence = _judged(_runs(inputs[name], where), plan)
-            if _end(summary, plan) == "loses":
+            if result_of(summary, dict(plan), _modes(summary)) == "loses":
                 return GateOutcome(name="time", status="fail", sentence=f"input {name}: {sentence}")
     return None
 

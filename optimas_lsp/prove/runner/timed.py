@@ -60,7 +60,7 @@ def measure_time(job: Job, record: Record) -> Gate:
                     facts = summaries[name]
                     return record.finish("time", FAIL, f"input {name}: {why}", time.monotonic() - began, **facts)
             summary["inputs"] = {name: _short(found) for name, found in summaries.items()}
-            facts["inputs"] = {name: _result(found, plan, modes) for name, found in summaries.items()}
+            facts["inputs"] = {name: result_of(found, plan, modes) for name, found in summaries.items()}
             over, words = _over_inputs(summaries, facts["inputs"], plan, modes)
             status, sentence = over if status == PASS else status, sentence + words
     return record.finish("time", status, sentence, time.monotonic() - began, **facts)
@@ -208,7 +208,7 @@ def _raced(summary: Summary, plan: dict[str, Any], modes: tuple[str, ...], judge
     return SKIPPED, "stopped early: {}, clearly less than the best so far, {:.4g} times".format(numbers, best or 1.0)
 
 
-def _result(summary: Summary, plan: dict[str, Any], modes: tuple[str, ...]) -> str:
+def result_of(summary: Summary, plan: dict[str, Any], modes: tuple[str, ...]) -> str:
     """Wins, ties or loses: the interval on one side of 1, and the difference at least the smallest that counts."""
     main, least = summary["kernel_ns" if modes else "program_s"], 1 + plan["min_effect"]
     if main["low"] > 1 and main["speedup"] >= least:
