@@ -6,20 +6,13 @@ What was decided stays in ``build/gpu/arena.json``, from which ``arena/table.py`
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
-import pytest
+from tests.gpu.needs import needs
 
-pytestmark = [
-    pytest.mark.gpu,
-    pytest.mark.timeout(1200),
-    pytest.mark.skipif(shutil.which("nvidia-smi") is None, reason="no nvidia-smi: this machine has no NVIDIA GPU"),
-    pytest.mark.skipif(shutil.which("nvcc") is None, reason="no nvcc: install the CUDA toolkit"),
-    pytest.mark.skipif(shutil.which("compute-sanitizer") is None, reason="no compute-sanitizer: it is in the toolkit"),
-]
+pytestmark = needs("nvcc", "compute-sanitizer", seconds=1200)
 
 ROOT = Path(__file__).parents[2]
 ARENA = Path(__file__).parent / "arena"

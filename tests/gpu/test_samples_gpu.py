@@ -8,13 +8,9 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = [
-    pytest.mark.gpu,
-    pytest.mark.timeout(600),
-    pytest.mark.skipif(shutil.which("nvidia-smi") is None, reason="no nvidia-smi: this machine has no NVIDIA GPU"),
-    pytest.mark.skipif(shutil.which("ncu") is None, reason="no ncu: install Nsight Compute"),
-    pytest.mark.skipif(shutil.which("nvcc") is None, reason="no nvcc: install the CUDA toolkit"),
-]
+from tests.gpu.needs import needs
+
+pytestmark = needs("ncu", "nvcc", seconds=600)
 
 SAMPLES = Path(__file__).parents[2] / "samples"
 

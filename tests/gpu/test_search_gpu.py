@@ -10,15 +10,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import pytest
+from tests.gpu.needs import needs
 
-pytestmark = [
-    pytest.mark.gpu,
-    pytest.mark.timeout(900),
-    pytest.mark.skipif(shutil.which("nvidia-smi") is None, reason="no nvidia-smi: this machine has no NVIDIA GPU"),
-    pytest.mark.skipif(shutil.which("ncu") is None, reason="no ncu: install Nsight Compute"),
-    pytest.mark.skipif(shutil.which("nvcc") is None, reason="no nvcc: install the CUDA toolkit"),
-]
+pytestmark = needs("ncu", "nvcc", seconds=900)
 
 ROOT = Path(__file__).parents[2]
 
